@@ -37,7 +37,7 @@ def test_a_server_is_added_tried_listed_and_removed(run: Run, kept: Path, enviro
         *words("is good", kept),
     )
     assert added.stdout.splitlines()[0] == "Added good. Sessions that begin now have its tools."
-    assert added.stdout.splitlines()[1].startswith("good: 1 tools (")
+    assert added.stdout.splitlines()[1].startswith("good: 1 tool (")
     home = Path(environ["HERMES_HOME"])
     assert "sk-very-secret-1" not in (home / "config.yaml").read_text()
     assert "GOOD_TOKEN: ${GOOD_TOKEN}" in (home / "config.yaml").read_text()

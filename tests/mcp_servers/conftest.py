@@ -46,14 +46,14 @@ def opened(tmp_path: Path) -> Opened:
 
     @asynccontextmanager
     async def open_with(
-        servers: Mapping[str, Any], http: Any = None, **environ: str
+        servers: Mapping[str, Any], http: Any = None, flags: Any = None, **environ: str
     ) -> AsyncIterator[Runtime]:
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         (home / "config.yaml").write_text(json.dumps({"mcp_servers": servers}))
         known = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "user"), "HERMES_HOME": str(home)}
         (tmp_path / "user").mkdir(exist_ok=True)
-        async with open_runtime(environ={**known, **environ}, http=http) as runtime:
+        async with open_runtime(environ={**known, **environ}, http=http, flags=flags) as runtime:
             yield runtime
 
     return open_with

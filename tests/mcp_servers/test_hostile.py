@@ -3,6 +3,8 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,6 +138,30 @@ async def test_what_a_server_starts_does_not_outlive_us(
         assert await gone(before)
         if box.get("enabled") is False:  # inside the sandbox its number is another
             assert not runs(int((folder / "child").read_text()))
+
+
+@pytest.mark.parametrize("box", [{}, {"enabled": False}])
+async def test_a_server_and_what_it_has_started_end_when_hermes_is_killed(
+    hostile: Hostile, folder: Path, tmp_path: Path, box: dict[str, Any]
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    server = hostile("forks", sandbox={"paths": [str(folder)], **box})
+    (home / "config.yaml").write_text(json.dumps({"mcp_servers": {"bad": server}}))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HERMES_HOME": str(home)}
+    program = [sys.executable, str(Path(__file__).with_name("holder.py"))]
+    before = ours()
+    with subprocess.Popen(program, env=environ, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == '{"result": "x"}\n'
+        left = ours() - before - {holder.pid}
+        assert left
+        holder.kill()
+    for _ in range(200):
+        if not any(map(runs, left)):
+            return
+        await anyio.sleep(0.05)
+    raise AssertionError(left)
 
 
 async def test_a_server_that_will_not_go_is_ended(opened: Opened, hostile: Hostile) -> None:

@@ -163,3 +163,18 @@ async def test_progress_of_a_long_call_is_shown(talk: Any) -> None:
         async for event in stream:
             shown += getattr(event, "text", "") if type(event).__name__ == "ToolProgress" else ""
     assert "1 of 2" in shown
+
+
+@pytest.mark.parametrize(("percent", "shown"), [(10.0, True), (0.1, False)])
+async def test_a_small_model_has_the_tools_of_servers_where_they_are_short(
+    opened: Opened, hostile: Hostile, percent: float, shown: bool
+) -> None:
+    model = ScriptedModel()
+    flags = {"model.context_window": 8_000, "tools.tool_search.threshold_pct": percent}
+    async with opened({"good": hostile("is good")}, http=model.http(), flags=flags) as runtime:
+        await runtime.mcp.connect("good")
+        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="scripted")
+        session = await runtime.session(options)
+        names = {one["function"]["name"] for one in session.tools.definitions}
+        await session.close()
+    assert ("mcp__good__echo" in names) is shown

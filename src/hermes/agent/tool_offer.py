@@ -22,7 +22,7 @@ from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolSearchSettings, ToolsetSettings, ToolSettings
-from hermes.tools.toolsets import server_toolsets
+from hermes.tools.toolsets import is_of_server, server_toolsets
 from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
@@ -49,7 +49,7 @@ def offered(
     disabled = tuple(settings[AgentSettings].disabled_toolsets)
     found = schemas.snapshot(enabled, (*disabled, SEARCHING))
     if is_small(endpoint, settings):
-        return _small(found)
+        return _small(found, endpoint.context_window * settings[ToolSettings].tool_search.threshold_pct / 100)
     left = left_to_find(found, TOOLSET)
     if left and _is_too_much(left, settings[ToolSettings].tool_search, endpoint):
         return deferred(found, left, schemas.snapshot((SEARCHING,)))
@@ -96,9 +96,15 @@ def _is_too_much(left: Sequence[Mapping[str, Any]], search: ToolSearchSettings, 
     return size > endpoint.context_window * search.threshold_pct / 100
 
 
-def _small(found: ToolSnapshot) -> ToolSnapshot:
-    """The tools in the short form of a small model; functions of the session stay as they are."""
-    own = tuple(one for one in found.definitions if found.tools[one["function"]["name"]].toolset == TOOLSET)
+def _small(found: ToolSnapshot, room: float) -> ToolSnapshot:
+    """The tools in the short form of a small model; functions of the session stay as they are, and tools of
+    servers where all of them fit in so many tokens.
+    """
+    toolsets = {name: one.toolset for name, one in found.tools.items()}
+    own = [one for one in found.definitions if toolsets[one["function"]["name"]] == TOOLSET]
+    served = [one for one in found.definitions if is_of_server(toolsets[one["function"]["name"]])]
+    if sum(tokens(written(one)) for one in served) <= room:
+        own += served
     return replace(
         found,
         definitions=(*import_object("hermes.models.local.local_prompt").definitions(found.definitions), *own),

@@ -49,7 +49,12 @@ def known_names(registry: ToolRegistry) -> list[str]:
 
 def server_toolsets(registry: ToolRegistry) -> list[str]:
     """The toolsets of MCP servers, which a session has unless it chooses."""
-    return [name for name in registry.get_registered_toolset_names() if name.startswith("mcp-")]
+    return [name for name in registry.get_registered_toolset_names() if is_of_server(name)]
+
+
+def is_of_server(toolset: str) -> bool:
+    """Whether a toolset is that of an MCP server."""
+    return toolset.startswith("mcp-")
 
 
 def resolve(name: str, registry: ToolRegistry, table: Mapping[str, Toolset] | None = None) -> frozenset[str]:

@@ -202,7 +202,7 @@ def login(choices: Choices, name: str, *, no_browser: bool) -> None:
     count = _run(choices, run)
     if server.auth != "oauth":
         set_key(here(choices).home.config_file, f"{KEY}.{name}.auth", "oauth")
-    click.echo(f"Signed in to {name}: {count} tools.")
+    click.echo(f"Signed in to {name}: {_counted(count)}.")
 
 
 @mcp.command()
@@ -265,7 +265,7 @@ def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
         return False
     seconds = time.monotonic() - begun  # noqa: TID251  # as above
     more = [word for word, has in (("resources", offer.resources), ("prompts", offer.prompts)) if has]
-    click.echo(f"{name}: {', '.join([f'{len(offer.tools)} tools', *more])} ({seconds:.1f} s)")
+    click.echo(f"{name}: {', '.join([_counted(len(offer.tools)), *more])} ({seconds:.1f} s)")
     for tool in offer.tools if every else ():
         held = f" · held back: {offer.faults[tool.name]}" if tool.name in offer.faults else ""
         click.echo(strip_escapes(one_line(f"  {tool.name}  {_first_words(tool.description)}{held}")))
@@ -273,6 +273,10 @@ def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
     if known is not None and (known.pending or known.offer.faults):
         click.echo(f"  hermes mcp review {name} shows what waits for your answer.")
     return True
+
+
+def _counted(count: int) -> str:
+    return "1 tool" if count == 1 else f"{count} tools"
 
 
 def _first_words(text: str) -> str:
