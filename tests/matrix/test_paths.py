@@ -59,6 +59,7 @@ FREE: Final = {
     "lib/beneath.py": "modes of folders, for its callers, which stand here themselves",
     "lib/bounded_process.py": "git with an environment of its own that runs nothing else (lib/safe_git.py), for callers which stand here themselves",
     "lib/child_processes.py": "programs of its callers, which stand here themselves",
+    "lib/archives.py": "the files of an archive, for its callers, which stand here themselves",
     "lib/removal.py": "folders of its callers, which stand here themselves",
     "lib/sqlite.py": "a new file of its callers, which stand here themselves, under a name of its own at first",
     "lib/trees.py": "copies for its callers, which stand here themselves",
@@ -70,6 +71,7 @@ FREE: Final = {
     "apps/": "the person's own commands and screen, with fixed words",
     "environments/": "the machines behind ShellWorkspace, which redeems a permit before each use (see below)",
     "plugins/": "loads what the user has switched on",
+    "mcp/": "what was accepted of servers, sign-ins, and pictures that servers gave, in our own home",
     "skills/": "loads what the user has put there",
     "data/skills/": "scripts that a session runs, like any other command",
     "safety/": "decides; what it keeps is our own record",
@@ -123,7 +125,8 @@ def test_programs_are_started_for_sessions_by_environments_alone() -> None:
         for module, name in calls()
         if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
     }
-    assert outside == {"lib/bounded_process.py", "lib/child_processes.py"}
+    switched_on = {"plugins/isolation.py", "plugins/shell_hooks.py"}  # by the user, with consent to each
+    assert outside == {"lib/bounded_process.py", "lib/child_processes.py", *switched_on}
     starting = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")
