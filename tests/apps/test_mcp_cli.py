@@ -1,5 +1,6 @@
 """`hermes mcp`, as a program: servers added, tried, reviewed, changed and removed."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -36,8 +37,8 @@ def test_a_server_is_added_tried_listed_and_removed(run: Run, kept: Path, enviro
         str(kept),
         *words("is good", kept),
     )
-    assert added.stdout.splitlines()[0] == "Added good. Sessions that begin now have its tools."
-    assert added.stdout.splitlines()[1].startswith("good: 1 tool (")
+    assert added.stdout.splitlines()[0].startswith("good: 1 tool (")
+    assert added.stdout.splitlines()[1] == "Added good. Sessions that begin now have its tools."
     home = Path(environ["HERMES_HOME"])
     assert "sk-very-secret-1" not in (home / "config.yaml").read_text()
     assert "GOOD_TOKEN: ${GOOD_TOKEN}" in (home / "config.yaml").read_text()
@@ -109,3 +110,70 @@ def test_a_fault_of_a_configuration_names_its_line(run: Run, environ: dict[str, 
     assert done.returncode == 2
     assert "config.yaml line 1: mcp_servers" in done.stderr
     assert "a server has either a command or a url" in done.stderr
+
+
+def test_a_header_that_is_a_secret_is_kept_beside_the_settings(run: Run, environ: dict[str, str]) -> None:
+    words = (
+        "mcp",
+        "add",
+        "far",
+        "--oauth",
+        "--header",
+        "Authorization: Bearer sk-secret-12345",
+        "--header",
+        "X-Kind: plain",
+    )
+    assert run(*words, "http://127.0.0.1:9/mcp").stdout == "Added far; hermes mcp login far signs in.\n"
+    text = Path(environ["HERMES_HOME"], "config.yaml").read_text()
+    assert "sk-secret" not in text
+    assert "Authorization: ${MCP_FAR_AUTHORIZATION_TOKEN}" in text
+    assert "X-Kind: plain" in text
+
+
+def test_a_server_can_be_switched_off_and_on(run: Run, kept: Path) -> None:
+    run("mcp", "add", "good", *words("is good", kept))
+    assert (
+        run("mcp", "allow", "good", "--disable").stdout
+        == "good: trust ask, network none, writes nothing, disabled.\n"
+    )
+    assert "disabled" in run("mcp", "list").stdout
+    assert (
+        run("mcp", "test", "good").stderr
+        == "hermes: good is disabled; hermes mcp allow good --enable has it used.\n"
+    )
+    run("mcp", "allow", "good", "--enable", "--write", str(kept))
+    assert run("mcp", "test", "good").returncode == 0
+    assert (
+        run("mcp", "allow", "good", "--no-paths").stdout == "good: trust ask, network none, writes nothing.\n"
+    )
+
+
+def test_settings_of_other_agents_are_taken_as_they_are(
+    run: Run, environ: dict[str, str], kept: Path
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True)
+    server = {
+        "command": sys.executable,
+        "args": words("is good", kept)[2:],
+        "autoApprove": [],
+        "type": "stdio",
+    }
+    servers = {"one": {**server, "disabled": True}, "two": {**server, "disabled": False}}
+    (home / "config.yaml").write_text(json.dumps({"mcp_servers": servers}))
+    assert [line.split()[4] for line in run("mcp", "list").stdout.splitlines()] == ["disabled", "not"]
+    assert run("mcp", "test", "two").returncode == 0
+
+
+def test_a_path_of_here_is_found_from_anywhere(
+    run: Run, work: Path, kept: Path, environ: dict[str, str]
+) -> None:
+    (work / "mine.py").write_text(SERVER.read_text())
+    added = run("mcp", "add", "mine", "--", sys.executable, "-I", "mine.py", "is good", str(kept))
+    assert added.stdout.splitlines()[0].startswith("mine: 1 tool (")
+    assert f"- {work}/mine.py" in Path(environ["HERMES_HOME"], "config.yaml").read_text()
+
+
+def test_what_a_program_writes_that_is_no_server_is_told(run: Run) -> None:
+    done = run("mcp", "add", "bad", "--", "ls", "-d", "/")
+    assert done.stderr == "The MCP server bad cannot be used: Connection closed (it said: /).\n"

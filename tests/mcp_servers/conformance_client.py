@@ -93,6 +93,7 @@ async def main(url: str, folder: Path) -> None:
             folder=folder,
             results=folder,
             hermes_home=folder,
+            config_file=folder / "config.yaml",
             user_home=folder,
             environ=os.environ,
             ports=SYSTEM_PORTS,

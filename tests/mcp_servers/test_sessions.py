@@ -1,5 +1,6 @@
 """A session with the tools of servers: what it asks, what counts as from outside, what it freezes."""
 
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -178,3 +179,37 @@ async def test_a_small_model_has_the_tools_of_servers_where_they_are_short(
         names = {one["function"]["name"] for one in session.tools.definitions}
         await session.close()
     assert ("mcp__good__echo" in names) is shown
+
+
+async def test_settings_that_change_while_a_session_runs_take_no_server_from_it(
+    opened: Opened, hostile: Hostile, tmp_path: Path
+) -> None:
+    model = ScriptedModel(call("mcp__good__echo", {"text": "one"}), say("done"))
+    servers = {"good": hostile("is good", trust="ask")}
+    async with opened(servers, http=model.http()) as runtime:
+        await runtime.mcp.connect("good")
+        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="scripted", attended=True)
+        session = await runtime.session(options)
+        more = {"good": hostile("is good", trust="full"), "new": hostile("is good")}
+        (tmp_path / "home" / "config.yaml").write_text(json.dumps({"mcp_servers": more}))
+        await runtime.mcp.reload()
+        _, results = await turn(session, Grant())
+        await session.close()
+        later = await runtime.session(options)
+        assert {"mcp__good__echo", "mcp__new__echo"} <= later.tools.offered
+        await later.close()
+    assert results == ['{"result": "one"}']
+
+
+async def test_a_server_that_was_added_is_in_the_next_session_of_a_running_program(
+    opened: Opened, hostile: Hostile, tmp_path: Path
+) -> None:
+    async with opened({}, http=ScriptedModel().http()) as runtime:
+        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="scripted")
+        await (await runtime.session(options)).close()
+        (tmp_path / "home" / "config.yaml").write_text(
+            json.dumps({"mcp_servers": {"new": hostile("is good")}})
+        )
+        session = await runtime.session(options)
+        assert "mcp__new__echo" in session.tools.offered
+        await session.close()

@@ -17,6 +17,7 @@ _INSTEAD: Final = {
     "publish": "prepare everything and let the user publish it",
     "privilege": "do it without more rights",
     "own": "ask the user to change the settings",
+    "tool": "ask the user to let it: hermes mcp allow SERVER --trust read-only or full",
     "policy": "tell the user which setting to change and how; only they can",
 }
 

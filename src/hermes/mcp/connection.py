@@ -139,7 +139,7 @@ class McpConnection:
         await run.settled.wait()
         if run.client is None:
             why = run.why or "it was closed"
-            raise McpError(f"The MCP server {self._options.name} cannot be used: {why}.")
+            raise McpError(f"The MCP server {self._options.name} cannot be used: {why.rstrip('.')}.")
         return run.client, run
 
     def _refuse_early(self) -> None:
@@ -172,10 +172,17 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001  # whatever comes out of a library that speaks to a stranger
             why = _words(error)
         finally:
-            said = run.traffic.said
-            hint = sandbox_hint(self._options.name, self._options.server, said)
-            more = f" (it said: {clip(said, 600)}) {hint}".rstrip() if said and why else ""
-            self._end(run, self._options.redact(f"{why}{more}"), failed=self._now() - begun < STEADY)
+            words = self._options.redact(self._last_words(run.traffic, why))
+            self._end(run, words, failed=self._now() - begun < STEADY)
+
+    def _last_words(self, traffic: Traffic, why: str) -> str:
+        """Why it ended, with what the server said of itself; "" where we have ended it."""
+        if not why:
+            return ""
+        said = traffic.said or traffic.wrote
+        hint = sandbox_hint(self._options.name, self._options.server, said)
+        more = f" (it said: {clip(said, 600)}) {hint}".rstrip() if said else ""
+        return (traffic.refused or f"{why}{more}").replace("NAME", self._options.name)
 
     def _end(self, run: _Run, why: str, *, failed: bool) -> None:
         run.why = self.why = why

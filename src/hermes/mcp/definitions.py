@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.small_files import read_small
@@ -40,7 +41,6 @@ class McpOffer(Struct, frozen=True, kw_only=True):
     tools: tuple[McpTool, ...] = ()
     resources: bool = False
     prompts: bool = False
-    instructions: str = ""
     faults: dict[str, str] = {}
 
     @property
@@ -70,8 +70,10 @@ class AcceptedOffers:
         """What was accepted of a server as it is configured now; None where nothing was."""
         try:
             found = msgspec.json.decode(read_small(self._path(name)), type=Accepted)
-        except (OSError, msgspec.DecodeError):
+        except FileNotFoundError:
             return None
+        except (OSError, msgspec.DecodeError):  # whatever it offers waits for an answer
+            return Accepted(server=identity(server), offer=McpOffer())
         return found if found.server == identity(server) else None
 
     def save(self, name: str, accepted: Accepted) -> None:
@@ -92,6 +94,16 @@ def identity(server: McpServer) -> str:
     return _digest((server.command, server.args, server.cwd, server.url))
 
 
+def looked_at(offer: McpOffer, known: McpOffer) -> McpOffer:
+    """An offer in which nothing is held back that a person has accepted as it is."""
+    held = {
+        name: why
+        for name, why in offer.faults.items()
+        if name in known.faults or known.by_name.get(name) != offer.by_name[name]
+    }
+    return replace(offer, faults=held)
+
+
 def changes(before: McpOffer, after: McpOffer) -> Iterator[str]:
     """The difference of two offers as lines of a unified diff, safe to show; nothing where there is none."""
     if before == after:
@@ -99,6 +111,13 @@ def changes(before: McpOffer, after: McpOffer) -> Iterator[str]:
     yield from difflib.unified_diff(
         _lines(before), _lines(after), "accepted", "offered now", lineterm="", n=2
     )
+
+
+def held_back(offer: McpOffer) -> Iterator[str]:
+    """The tools that wait for an answer because of what they say, with that, as lines safe to show."""
+    for name, why in sorted(offer.faults.items()):
+        yield visible(f"held back: {name}: {why}")
+        yield from (f"  {visible(line)}" for line in offer.by_name[name].description.splitlines())
 
 
 def _lines(offer: McpOffer) -> list[str]:

@@ -13,6 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from hermes.lib.hosts import is_loopback
 from hermes.lib.http import new_client
+from hermes.mcp.oauth import SIGN_IN
 from hermes.mcp.settings import McpServer
 from hermes.mcp.streams import LONGEST_MESSAGE, Streams, Traffic
 from hermes.types.error import McpError
@@ -56,7 +57,7 @@ async def bounded_client(
     """A client for one server, whose answers are bounded."""
     async with _way(server, environ) as inner:
         yield httpx2.AsyncClient(
-            transport=_Bounded(inner, traffic),
+            transport=_Bounded(inner, traffic, signs_in=auth is not None),
             headers={**server.headers, "accept-encoding": "identity"},
             auth=auth,
             timeout=httpx2.Timeout(ANSWER, read=IDLE),
@@ -75,12 +76,14 @@ def _way(server: McpServer, environ: Mapping[str, str]) -> AbstractAsyncContextM
 class _Bounded(httpx2.AsyncBaseTransport):
     """Sends by another client, and ends an answer that is packed or longer than a message may be."""
 
-    def __init__(self, inner: httpx2.AsyncClient, traffic: Traffic) -> None:
-        self._inner, self._traffic = inner, traffic
+    def __init__(self, inner: httpx2.AsyncClient, traffic: Traffic, *, signs_in: bool) -> None:
+        self._inner, self._traffic, self._signs_in = inner, traffic, signs_in
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self._traffic.count(0)
         found = await self._inner.send(request, stream=True)
+        if found.status_code == 401 and not self._signs_in:
+            self._traffic.refused = SIGN_IN
         if found.headers.get("content-encoding", "identity") != "identity":
             await found.aclose()
             raise httpx2.RemoteProtocolError("it answers in a packed form, which was not asked for")

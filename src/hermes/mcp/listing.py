@@ -28,7 +28,6 @@ async def listed(client: Client) -> McpOffer:
         tools=tuple(by_name[name] for name in sorted(by_name)),
         resources=capabilities.resources is not None,
         prompts=capabilities.prompts is not None,
-        instructions=clip(mend_surrogates(client.instructions or ""), LONGEST_DESCRIPTION),
         faults={name: why for name, one in by_name.items() if (why := _fault(one))},
     )
 

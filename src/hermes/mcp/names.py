@@ -10,7 +10,8 @@ from hermes.mcp.settings import McpFilter
 
 LONGEST: Final = 64
 """Letters that providers let a name have."""
-SERVER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+SERVER_NAME: Final = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38}[A-Za-z0-9-])?")
+"""Two underlines in a row end it in the names of tools."""
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 

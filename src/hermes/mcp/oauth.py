@@ -39,6 +39,7 @@ EARLY: Final = 30.0
 WAIT: Final = 60.0
 
 SIGN_IN: Final = "it wants you to sign in: hermes mcp login NAME does that"
+"""Whoever shows it puts the server's name in its place."""
 Visit = Callable[[str], Awaitable[None]]
 Returned = Callable[[], Awaitable[AuthorizationCodeResult]]
 

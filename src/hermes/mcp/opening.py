@@ -29,6 +29,7 @@ def mcp_servers(
             folder=home.mcp,
             results=home.results,
             hermes_home=home.root,
+            config_file=home.config_file,
             user_home=Path(environ.get("HOME") or Path.home()),
             environ=environ,
             ports=ports,

@@ -86,8 +86,9 @@ class ServerPlace(Struct, frozen=True, kw_only=True):
 
     def _sandbox(self, name: str, server: McpServer, folder: Path) -> Sandbox | None:
         granted = tuple(map(str, self._granted(server)))
+        read = (str(folder.resolve()), *granted, *map(str, self._readable(server)))
         bounds = Capabilities(
-            read=(str(folder.resolve()), *granted, *map(str, self._readable(server))),
+            read=("/",) if "/" in read else read,
             write=(str(folder.resolve()), *granted),
             unconfined=False,
         )

@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,12 +22,12 @@ from pydantic import FileUrl
 
 from hermes.lib.text import clip
 from hermes.mcp.connection import ServerRequests
+from hermes.mcp.forms import DECLINE, filled, plain_words
 from hermes.mcp.settings import McpServer
 from hermes.types.error import HermesError
 from hermes.types.question import Clarify, Reply
 from hermes.types.tool import ToolContext
 
-ACCEPT, DECLINE = "Answer it", "No, tell it nothing"
 ONCE, SESSION, NO = "Yes, once", "Yes, as long as this session runs", "No"
 _MINUTE: Final = 60.0
 
@@ -142,66 +143,28 @@ class CallRequests:
 
     async def _visited(self, ctx: ToolContext, params: mcp_types.ElicitRequestURLParams) -> ElicitResult:
         asked = (
-            f"The MCP server {self._name} asks you to open {clip(params.url, 400)} in your browser:"
-            f" {clip(params.message, 400)}"
+            f"The MCP server {self._name} asks you to open {clip(plain_words(params.url), 400)} in your"
+            f" browser: {clip(plain_words(params.message), 400)}"
         )
         said = await _reply(ctx, asked, ("I have done that", DECLINE))
         return ElicitResult(action="accept" if said == "I have done that" else "decline")
 
     async def _filled(self, ctx: ToolContext, message: str, schema: Mapping[str, Any]) -> ElicitResult:
-        """The user's answers to a form, a question for each of its fields."""
-        fields: Mapping[str, Any] = schema.get("properties") or {}
-        asked = f"The MCP server {self._name} asks: {clip(message, 800)}"
-        if not fields:
-            said = await _reply(ctx, asked, ("Yes", DECLINE))
-            return (
-                ElicitResult(action="accept", content={}) if said == "Yes" else ElicitResult(action="decline")
+        """The user's answers to a form."""
+        asked = f"The MCP server {self._name} asks: {clip(plain_words(message), 800)}"
+        if not schema.get("properties"):
+            content: dict[str, Any] | None = (
+                {} if await _reply(ctx, asked, ("Yes", DECLINE)) == "Yes" else None
             )
-        content: dict[str, Any] = {}
-        for name, field in fields.items():
-            said = await _reply(ctx, f"{asked} — {_label(name, field)}", (*_options(field), DECLINE)[:4])
-            if said in {None, DECLINE}:
-                return ElicitResult(action="decline")
-            value = _value(str(said), field)
-            if value is not None:
-                content[name] = value
-        return ElicitResult(action="accept", content=content)
+        else:
+            content = await filled(asked, schema, partial(_reply, ctx))
+        return ElicitResult(action="decline" if content is None else "accept", content=content)
 
 
 async def _reply(ctx: ToolContext, text: str, options: Sequence[str]) -> str | None:
     """What a person says; None where no person did."""
     answer = await ctx.ask(Clarify(text=text, options=tuple(options)))
     return answer.text.strip() if isinstance(answer, Reply) and not answer.decided else None
-
-
-def _label(name: str, field: Mapping[str, Any]) -> str:
-    about = clip(str(field.get("description") or ""), 300)
-    default = f" (empty for {field['default']})" if "default" in field else ""
-    return f"{clip(str(field.get('title') or name), 100)}{f': {about}' if about else ''}{default}"
-
-
-def _options(field: Mapping[str, Any]) -> tuple[str, ...]:
-    if field.get("type") == "boolean":
-        return ("Yes", "No")
-    return tuple(str(one) for one in (field.get("enum") or ())[:3])
-
-
-def _value(said: str, field: Mapping[str, Any]) -> Any:
-    """What was said, in the type that the form wants; None where it is empty and there is no default."""
-    if not said:
-        return field.get("default")
-    match field.get("type"):
-        case "boolean":
-            return said.lower() in {"yes", "y", "true", "1", "ja"}
-        case "integer":
-            return int(said) if said.lstrip("+-").isdecimal() else said
-        case "number":
-            try:
-                return float(said)
-            except ValueError:
-                return said
-        case _:
-            return said
 
 
 def _parts(params: CreateMessageRequestParams) -> list[object]:

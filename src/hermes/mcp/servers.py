@@ -18,12 +18,21 @@ from hermes.lib.aio import Async, HomeLoop, collect
 from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
-from hermes.mcp.definitions import Accepted, AcceptedOffers, McpOffer, McpTool, changes, identity
+from hermes.mcp.definitions import (
+    Accepted,
+    AcceptedOffers,
+    McpOffer,
+    McpTool,
+    changes,
+    held_back,
+    identity,
+    looked_at,
+)
 from hermes.mcp.entries import entries
 from hermes.mcp.names import SERVER_NAME, toolset
 from hermes.mcp.settings import McpServer
 from hermes.tools.registry import tool_error
-from hermes.types.error import McpError
+from hermes.types.error import ConfigError, McpError
 from hermes.types.ports import Ports
 from hermes.types.tool import Handler, ToolContext, ToolEntry
 
@@ -41,6 +50,7 @@ class McpHome(Struct, frozen=True, kw_only=True):
     folder: Path
     results: Path
     hermes_home: Path
+    config_file: Path
     user_home: Path
     environ: Mapping[str, str]
     ports: Ports
@@ -71,6 +81,8 @@ class McpServers:
         self.faults: dict[str, str] = {}
         self._servers: dict[str, _KnownServer] = {}
         self._waited = False
+        self._shown: dict[str, McpOffer] = {}
+        self._stamp = self._stamped()
         self.told: Callable[[str], object] = lambda _words: None
         for name, server in sorted(home.configured().items()):
             self._add(name, server)
@@ -114,7 +126,11 @@ class McpServers:
         return calls.connection.why if calls else ""
 
     async def ready(self) -> None:
-        """Wait a little, once, for those servers of which nothing is known yet."""
+        """Take settings that have changed, and wait a little, once, for servers that nothing is known of."""
+        if (stamp := self._stamped()) != self._stamp:
+            self._stamp = stamp
+            with suppress(ConfigError):  # who opens a session is told of it elsewhere
+                self._configure(self._home.configured())
         unknown = [one for one in self._servers.values() if one.accepted is None]
         if self._waited or not unknown:
             return
@@ -147,12 +163,23 @@ class McpServers:
             raise McpError(f"The MCP server {name} has told nothing of itself.")
         return one.accepted.pending or one.accepted.offer
 
+    def shown(self, name: str) -> list[str]:
+        """What a server offers otherwise than it may, as lines to show; `accept` takes just that."""
+        known = self._found(name).accepted or Accepted(server="", offer=McpOffer())
+        offer = known.pending or known.offer
+        self._shown[name] = offer
+        return [*changes(known.offer, offer), *held_back(offer)]
+
     def accept(self, name: str) -> None:
-        """Take what a server offers now for what it may offer; sessions that begin from now on have it."""
+        """Take what a server offers, and was shown, for what it may offer; sessions that begin from now on
+        have it. McpError where it was not shown as it is now.
+        """
         one = self._found(name)
         if one.accepted is None:
             return
         offer = one.accepted.pending or one.accepted.offer
+        if self._shown.get(name) != offer:
+            raise McpError(f"What {name} offers now was not shown yet; /reload-mcp shows it first.")
         self._keep(
             one,
             Accepted(server=identity(one.server), offer=_without_faults(offer), at=self._home.ports.now()),
@@ -177,7 +204,7 @@ class McpServers:
             return f"{name}: it has not answered yet"
         if known.pending is None:
             return f"{name}: {len(offer.tools)} tools, as they were accepted"
-        lines = "\n".join(changes(known.offer, known.pending))
+        lines = "\n".join(self.shown(name))
         return f"{name} offers something else; `/reload-mcp {name}` accepts it:\n\n```diff\n{lines}\n```"
 
     def _configure(self, servers: Mapping[str, McpServer]) -> None:
@@ -196,6 +223,14 @@ class McpServers:
         """End all connections."""
         for name in self.names:
             self._close(self._servers[name])
+
+    def _stamped(self) -> object:
+        """What changes with the settings."""
+        try:
+            found = self._home.config_file.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
 
     def _found(self, name: str) -> _KnownServer:
         if name not in self._servers:
@@ -235,6 +270,7 @@ class McpServers:
     def _listed(self, one: _KnownServer, offer: McpOffer) -> None:
         """A server tells what it offers: the first time that is what it may; later a change is only noted."""
         known = one.accepted
+        offer = looked_at(offer, known.offer) if known else offer
         if known is None:
             self._keep(one, Accepted(server=identity(one.server), offer=offer, at=self._home.ports.now()))
         elif (pending := None if offer == known.offer else offer) != known.pending:
@@ -269,14 +305,16 @@ class McpServers:
     async def _run(
         self, one: _KnownServer, tool: McpTool, method: str, args: Mapping[str, Any], ctx: ToolContext | None
     ) -> str:
-        if self._servers.get(one.name) is not one:
+        now = self._servers.get(one.name)
+        if now is None or identity(now.server) != identity(one.server):
             return tool_error(
-                f"The MCP server {one.name} was taken away or changed since this session began."
+                f"The MCP server {one.name} was taken away, or is another program or address, since this"
+                " session began."
             )
         try:
-            calls = await self._calls(one)
+            calls = await self._calls(now)
             await calls.connection.client()
-            if why := _differs(one, tool, method):
+            if why := _differs(now, tool, method):
                 return tool_error(why)
             run: Callable[..., Any] = getattr(calls, method)
             return str(await run(tool.name, args, ctx))
@@ -303,11 +341,13 @@ def _first(one: _KnownServer, made: "McpCalls") -> "McpCalls":
 
 
 def _differs(one: _KnownServer, tool: McpTool, method: str) -> str:
-    """Why a tool is not called that its server now describes otherwise than when it was accepted."""
-    pending = one.accepted.pending if one.accepted else None
-    if pending is None or method != "call_tool" or pending.by_name.get(tool.name) == tool:
+    """Why a tool is not called whose definition is not what the session has, or not what was accepted."""
+    known = one.accepted or Accepted(server="", offer=McpOffer())
+    if method != "call_tool" or (known.pending or known.offer).by_name.get(tool.name) == tool:
         return ""
-    what = "describes it otherwise" if tool.name in pending.by_name else "has it no longer"
+    if known.pending is None:
+        return f"{tool.name} was not called: another definition of it was accepted since this session began."
+    what = "describes it otherwise" if tool.name in known.pending.by_name else "has it no longer"
     return (
         f"{tool.name} was not called: the MCP server {one.name} {what} than when it was accepted. The user"
         f" sees the difference, and accepts it, with hermes mcp review {one.name}."
@@ -316,9 +356,7 @@ def _differs(one: _KnownServer, tool: McpTool, method: str) -> str:
 
 def _without_faults(offer: McpOffer) -> McpOffer:
     """An offer that a person has looked at whole."""
-    return McpOffer(
-        tools=offer.tools, resources=offer.resources, prompts=offer.prompts, instructions=offer.instructions
-    )
+    return McpOffer(tools=offer.tools, resources=offer.resources, prompts=offer.prompts)
 
 
 def _secrets(server: McpServer) -> list[str]:

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
+from msgspec.structs import force_setattr
 
 from hermes.config.sections import Amount, Count, Duration, doc, section
 
@@ -84,7 +85,7 @@ class McpOAuth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     timeout: Annotated[Duration, doc("Seconds to wait for the browser.")] = 300.0
 
 
-class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class McpServer(Struct, frozen=True, kw_only=True):
     """One server: a program of this machine that talks on its standard streams, or an address."""
 
     command: Annotated[str, doc("The program.")] = ""
@@ -122,7 +123,11 @@ class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     skip_preflight: Annotated[bool, doc("Has no effect.")] = False
     type: Annotated[str, doc("Has no effect: command or url say it.")] = ""
 
+    disabled: Annotated[bool, doc("The opposite of enabled, as others write it.")] = False
+
     def __post_init__(self) -> None:
+        if self.disabled:
+            force_setattr(self, "enabled", False)  # noqa: FBT003  # the value itself
         if bool(self.command) == bool(self.url):
             raise ValueError("a server has either a command or a url")
 

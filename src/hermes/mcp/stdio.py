@@ -64,7 +64,7 @@ class ServerProcess:
         try:
             message = _message(line)
         except ValueError:  # words of a program that takes its output for a screen
-            self._traffic.count_other()
+            self._traffic.count_other(line)
             return
         await received.send(SessionMessage(message))
 

@@ -19,11 +19,12 @@ MOST_MESSAGES, MOST_BYTES, MOST_OTHER = 10_000, 200_000_000, 2_000
 
 class Traffic:
     """What a server has sent in the running window; `lost` is set when nothing more can come, `said` are its
-    last words about itself.
+    last words about itself, `wrote` what it first wrote that was no message, `refused` why it refuses us.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.lost, self.said = anyio.Event(), ""
+        self.lost = anyio.Event()
+        self.said = self.wrote = self.refused = ""
         self._clock, self._begun = clock, clock()
         self._messages = self._bytes = self._other = 0
 
@@ -38,8 +39,9 @@ class Traffic:
         self._turn_window()
         self._check(size)
 
-    def count_other(self) -> None:
+    def count_other(self, line: bytes) -> None:
         """A line was no message; McpError when there were too many."""
+        self.wrote = self.wrote or line[:200].decode("utf-8", "replace").strip()
         self._other += 1
         if self._other > MOST_OTHER:
             raise McpError("it keeps writing what is no message to its standard output")

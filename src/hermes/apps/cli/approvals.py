@@ -292,6 +292,8 @@ def _entry(text: str) -> tuple[str, str, str, str]:
         "path": "this file",
         "host": "this host",
         "rules": "this danger",
+        "tool": "this tool",
+        "edits": "every edit",
     }
     until = (
         f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"

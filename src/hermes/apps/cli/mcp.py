@@ -1,34 +1,37 @@
 """`hermes mcp`: servers that offer tools by the Model Context Protocol."""
 
 import json
+import shutil
 import sys
 import time
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import click
 from msgspec.structs import replace
 
+from hermes.agent.services import Redactor
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.mcp_serve import serve
-from hermes.apps.cli.mcp_words import as_settings, described, reach, secrets, state, where, with_references
+from hermes.apps.cli.mcp_words import as_settings, described, reach, state, where, with_references
 from hermes.composition import SYSTEM_PORTS, secrets_of
 from hermes.config.edit import set_key, set_secret, unset_key
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.secretvalues import SecretValues
-from hermes.lib.text import clip, strip_escapes
+from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line, visible
-from hermes.mcp.definitions import AcceptedOffers, McpOffer, changes
+from hermes.mcp.definitions import AcceptedOffers, McpOffer
 from hermes.mcp.names import SERVER_NAME
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
-from hermes.mcp.settings import McpServer, McpSettings
+from hermes.mcp.settings import McpSandbox, McpServer, McpSettings
 from hermes.types.error import ConfigError, HermesError
 
 KEY: Final = "mcp_servers"
@@ -63,7 +66,8 @@ mcp.add_command(serve)
 def add(choices: Choices, /, name: str, words: Sequence[str], *, yes: bool, **given: Any) -> None:
     """Add a server: NAME, then an address, or -- and a program with its arguments.
 
-    Such as: hermes mcp add files --write ~/notes -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+    Such as: hermes mcp add files --network --write ~/notes -- npx -y
+    @modelcontextprotocol/server-filesystem ~/notes
     """
     home = to_change(choices)
     if not SERVER_NAME.fullmatch(name):
@@ -77,14 +81,18 @@ def add(choices: Choices, /, name: str, words: Sequence[str], *, yes: bool, **gi
     if asks and sys.stdin.isatty():
         network = agreed("May the program use the network?", "leaves that off")
         server = replace(server, sandbox=replace(box, network=network))
-    for variable, value in secrets(server):
+    hidden, server = with_references(name, server)
+    for variable, value in hidden.items():
         set_secret(home.env_file, variable, value)
         click.echo(f"{variable} is kept in {home.env_file}.", err=True)
-    _write(choices, name, with_references(server))
+    _write(choices, name, server)
     _accepted(choices).forget(name)
-    click.echo(f"Added {name}. Sessions that begin now have its tools.")
-    if not server.auth:
-        _tell(choices, name)
+    if server.auth:
+        click.echo(f"Added {name}; hermes mcp login {name} signs in.")
+    elif _tell(choices, name):
+        click.echo(f"Added {name}. Sessions that begin now have its tools.")
+    else:
+        click.echo(f"{name} is kept in {home.config_file}; hermes mcp test {name} tries it again.")
 
 
 @mcp.command("list")
@@ -92,12 +100,13 @@ def add(choices: Choices, /, name: str, words: Sequence[str], *, yes: bool, **gi
 @click.pass_obj
 def list_servers(choices: Choices) -> None:
     """The servers, and what is known of their tools."""
-    rows = []
+    rows, redact = [], Redactor(SecretValues(*secrets_of(here(choices).environ))).redact
     for name, server in _configured(choices).items():
         known = _accepted(choices).load(name, server)
         count = len(known.offer.tools) if known else None
         tools = tables.Cell(count, "?" if count is None else str(count))
-        rows.append((name, tools, server.trust, reach(server), state(known), where(server)))
+        told = state(known) if server.enabled else "disabled"
+        rows.append((name, tools, server.trust, reach(server), told, redact(where(server))))
     if not rows:
         click.echo("There is no MCP server; hermes mcp add NAME ADDRESS (or -- PROGRAM) adds one.", err=True)
         return
@@ -120,20 +129,19 @@ def test(choices: Choices, name: str) -> None:
 def review(choices: Choices, name: str, *, yes: bool) -> None:
     """What a server offers otherwise than when it was accepted; accept that."""
     to_change(choices)
-    server = _one(choices, name)
-    known = _accepted(choices).load(name, server)
-    if known is None or (known.pending is None and not known.offer.faults):
-        click.echo(f"Nothing of {name} waits for an answer.")
-        return
-    offer = known.pending or known.offer
-    for line in changes(known.offer, offer):
-        click.echo(line)
-    for tool, why in sorted(offer.faults.items()):
-        click.echo(one_line(strip_escapes(f"{tool} is held back: {why}")))
-        click.echo(visible(clip(offer.by_name[tool].description, 2_000)))
-    if yes or agreed(f"Accept what {name} offers now?", "accepts"):
-        _run(choices, lambda servers: _accept(servers, name))
-        click.echo("Accepted. Sessions that begin now have it.")
+    _enabled(choices, name)
+
+    async def look(servers: McpServers) -> None:
+        lines = servers.shown(name)
+        if not lines:
+            click.echo(f"Nothing of {name} waits for an answer.")
+            return
+        click.echo("\n".join(lines))
+        if yes or agreed(f"Accept what {name} offers now?", "accepts"):
+            servers.accept(name)
+            click.echo("Accepted. Sessions that begin now have it.")
+
+    _run(choices, look)
 
 
 @mcp.command()
@@ -152,21 +160,22 @@ def reload(choices: Choices, names: Sequence[str]) -> None:
 @click.option("--host", "hosts", multiple=True, metavar="HOST", help="Of the network it may reach this host.")
 @click.option("--write", multiple=True, metavar="FOLDER", help="A folder that it may write.")
 @click.option("--read", multiple=True, metavar="PATH", help="A path that it may read besides.")
+@click.option("--no-paths", is_flag=True, help="First take back the folders and paths that it had.")
 @click.option("--trust", type=click.Choice(["ask", "read-only", "full"]), default=None)
 @click.option("--enable/--disable", default=None, help="Whether it is used at all.")
 @click.pass_obj
 def allow(choices: Choices, /, name: str, **given: Any) -> None:
     """Let a server do more, or less."""
     to_change(choices)
-    server = _one(choices, name)
-    box = server.sandbox
+    box = _one(choices, name).sandbox
     network = box.network if given["network"] is None else given["network"]
     if given["hosts"]:
         network = [*(network if isinstance(network, list) else ()), *given["hosts"]]
+    had = McpSandbox() if given["no_paths"] else box
     changed = {
         f"{KEY}.{name}.sandbox.network": network if network != box.network else None,
-        f"{KEY}.{name}.sandbox.paths": [*box.paths, *given["write"]] if given["write"] else None,
-        f"{KEY}.{name}.sandbox.read": [*box.read, *given["read"]] if given["read"] else None,
+        f"{KEY}.{name}.sandbox.paths": _more(had.paths, given["write"], box.paths),
+        f"{KEY}.{name}.sandbox.read": _more(had.read, given["read"], box.read),
         f"{KEY}.{name}.trust": given["trust"],
         f"{KEY}.{name}.enabled": given["enable"],
     }
@@ -175,7 +184,8 @@ def allow(choices: Choices, /, name: str, **given: Any) -> None:
             set_key(here(choices).home.config_file, key, json.dumps(value))
     now = _one(choices, name)
     writes = ", ".join(now.sandbox.paths) or "nothing"
-    click.echo(f"{name}: trust {now.trust}, network {reach(now)}, writes {writes}.")
+    off = "" if now.enabled else ", disabled"
+    click.echo(f"{name}: trust {now.trust}, network {reach(now)}, writes {writes}{off}.")
 
 
 @mcp.command()
@@ -185,7 +195,7 @@ def allow(choices: Choices, /, name: str, **given: Any) -> None:
 def login(choices: Choices, name: str, *, no_browser: bool) -> None:
     """Sign in to a server in the browser."""
     to_change(choices)
-    server = _one(choices, name)
+    server = _enabled(choices, name)
     if server.is_local:
         raise ConfigError(f"{name} is a program of this machine: it has no sign-in.")
 
@@ -199,10 +209,11 @@ def login(choices: Choices, name: str, *, no_browser: bool) -> None:
         found: int = await sign_in(name, server, servers.home, show)
         return found
 
-    count = _run(choices, run)
+    _run(choices, run)
     if server.auth != "oauth":
         set_key(here(choices).home.config_file, f"{KEY}.{name}.auth", "oauth")
-    click.echo(f"Signed in to {name}: {_counted(count)}.")
+    click.echo(f"Signed in to {name}.")
+    _tell(choices, name)
 
 
 @mcp.command()
@@ -232,6 +243,7 @@ def remove(choices: Choices, name: str, *, yes: bool) -> None:
     unset_key(home.config_file, f"{KEY}.{name}")
     _accepted(choices).forget(name)
     (home.mcp / f"{name}.tokens").unlink(missing_ok=True)
+    shutil.rmtree(home.mcp / name, ignore_errors=True)
     click.echo(f"{name} is gone.")
 
 
@@ -246,6 +258,19 @@ def _one(choices: Choices, name: str) -> McpServer:
     return found
 
 
+def _enabled(choices: Choices, name: str) -> McpServer:
+    server = _one(choices, name)
+    if not server.enabled:
+        raise ConfigError(f"{name} is disabled; hermes mcp allow {name} --enable has it used.")
+    return server
+
+
+def _more(had: Sequence[str], more: Sequence[str], before: Sequence[str]) -> list[str] | None:
+    """The paths with more of them; None where nothing changes."""
+    now = [*had, *(str(Path(one).expanduser().absolute()) for one in more)]
+    return now if now != [*before] else None
+
+
 def _accepted(choices: Choices) -> AcceptedOffers:
     return AcceptedOffers(here(choices).home.mcp)
 
@@ -256,7 +281,7 @@ def _write(choices: Choices, name: str, server: McpServer) -> None:
 
 def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
     """Connect and say what a server offers; whether it could be reached."""
-    server = _one(choices, name)
+    server = _enabled(choices, name)
     begun = time.monotonic()  # noqa: TID251  # how long a person waits
     try:
         offer: McpOffer = _run(choices, lambda servers: servers.connect(name))
@@ -283,10 +308,6 @@ def _first_words(text: str) -> str:
     """What fits behind a name on a line."""
     line = " ".join(text.split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
-
-
-async def _accept(servers: McpServers, name: str) -> None:
-    servers.accept(name)
 
 
 def _run(choices: Choices, work: Callable[[McpServers], Any]) -> Any:

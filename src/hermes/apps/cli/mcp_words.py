@@ -1,6 +1,7 @@
 """MCP servers as the words of a command line, and as words for a person."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from msgspec.structs import asdict, replace
 
 from hermes.config.edit import is_secret
 from hermes.lib.lazy import import_object
+from hermes.lib.secretnames import is_secret_name
 from hermes.lib.visible import one_line
 from hermes.mcp.definitions import Accepted
 from hermes.mcp.settings import McpFilter, McpSandbox, McpServer
@@ -33,16 +35,23 @@ def described(where: Sequence[str], given: Mapping[str, Any]) -> McpServer:
         )
     return McpServer(
         command=first,
-        args=list(rest),
+        args=[*map(_absolute, rest)],
         env=dict(_pair(one, "=") for one in given["env"]),
         trust=given["trust"],
         sandbox=McpSandbox(
             enabled=not given["no_sandbox"],
             network=list(given["hosts"]) or given["network"],
-            paths=list(given["write"]),
-            read=list(given["read"]),
+            paths=[str(Path(one).expanduser().absolute()) for one in given["write"]],
+            read=[str(Path(one).expanduser().absolute()) for one in given["read"]],
         ),
     )
+
+
+def _absolute(word: str) -> str:
+    """A path of here as it is from anywhere: the program does not run where it was added."""
+    here = Path(word)
+    is_path = not here.is_absolute() and ("/" in word or here.suffix) and here.exists()
+    return str(here.absolute()) if is_path else word
 
 
 def _pair(text: str, sign: str) -> tuple[str, str]:
@@ -52,14 +61,26 @@ def _pair(text: str, sign: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def secrets(server: McpServer) -> list[tuple[str, str]]:
-    """The variables whose values are secrets, written out."""
-    return [(name, value) for name, value in server.env.items() if is_secret(name) and "${" not in value]
+def with_references(name: str, server: McpServer) -> tuple[dict[str, str], McpServer]:
+    """The secrets of a server by variables that stand for them, and the server with those in their place."""
+    plain = {key: value for key, value in server.env.items() if is_secret(key) and "${" not in value}
+    headers = {
+        f"MCP_{name}_{key}_TOKEN".upper().replace("-", "_"): key
+        for key in server.headers
+        if _is_hidden(key, server)
+    }
+    hidden = {**plain, **{variable: server.headers[key] for variable, key in headers.items()}}
+    env = {**server.env, **{key: f"${{{key}}}" for key in plain}}
+    told = {**server.headers, **{key: f"${{{variable}}}" for variable, key in headers.items()}}
+    return hidden, replace(server, env=env, headers=told)
 
 
-def with_references(server: McpServer) -> McpServer:
-    """The server with references in place of its secrets."""
-    return replace(server, env={**server.env, **{name: f"${{{name}}}" for name, _ in secrets(server)}})
+def _is_hidden(header: str, server: McpServer) -> bool:
+    """Whether a header carries a secret that is written out."""
+    telling = header.lower() in {"authorization", "cookie", "proxy-authorization"}
+    return "${" not in server.headers[header] and (
+        telling or is_secret_name(header.upper().replace("-", "_"))
+    )
 
 
 def as_settings(server: McpServer) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def _why(refused: Sequence[str]) -> str:
 
 _REFUSALS: Final[Mapping[str, str]] = {
     "": "not allowed, and nobody can be asked here: {}. hermes approvals explain COMMAND says why, and"
-    " whether anything lets it run.",
+    " whether anything lets it run; hermes mcp allow SERVER --trust, whether tools of a server ask.",
     NEVER: "never allowed, whatever is set or answered: {}. hermes approvals explain COMMAND says why.",
     PLANNED: "not done in plan mode, which this session was left in: {}. /plan on the screen ends it.",
 }
