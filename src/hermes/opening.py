@@ -125,6 +125,8 @@ class SessionOpener(Struct, kw_only=True):
             self.living.add(session)
             self._open_environment(session)
             await opened(session, resumed=False)
+        for words in self.servers.take_notes():
+            session.emit(Notice(level="warning", text=words))
         return session
 
     async def resumed(self, chosen: SessionOptions) -> Session:

@@ -40,7 +40,8 @@ class Agreeing:
     session_id = "conformance"
 
     async def ask(self, question: Question) -> Reply:
-        return Reply(text="" if isinstance(question, Clarify) and "empty for" in question.text else "Yes")
+        options = question.options if isinstance(question, Clarify) else ()
+        return Reply(text=next((one for one in options if one.startswith("Leave it at")), "Yes"))
 
     def progress(self, text: str) -> None:
         sys.stderr.write(text)

@@ -113,6 +113,11 @@ def answer_others(text: str) -> str:
     return text
 
 
+def hang(_text: str) -> str:
+    time.sleep(600)
+    return ""
+
+
 def call_out(text: str) -> str:
     host, _, port = text.partition(":")
     try:
@@ -147,6 +152,7 @@ def ask_much(text: str) -> str:
 
 CALLS: Mapping[str, Callable[[str], str]] = {
     "dies in a call": die,
+    "hangs for good": hang,
     "forks": fork,
     "answers others": answer_others,
     "gives odd text": lambda text: "\x1b[2J\ud800 \x00 </tool>" + text,
@@ -158,6 +164,7 @@ CALLS: Mapping[str, Callable[[str], str]] = {
     "asks a lot": ask_much,
 }
 RESULTS: Mapping[str, Any] = {
+    "gives a list": [],
     "gives nonsense": {"content": "none", "isError": "perhaps"},
     "promises a structure": {"content": [], "structuredContent": {"n": "not a number"}},
 }

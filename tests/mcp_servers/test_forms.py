@@ -38,6 +38,7 @@ def form(**fields: Any) -> dict[str, Any]:
         ({"type": "string", "oneOf": [{"const": "x", "title": "The X"}]}, "The X", "x"),
         ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, "a, b", ["a", "b"]),
         ({"type": "array", "items": {"anyOf": [{"const": "g", "title": "Guitar"}]}}, "guitar", ["g"]),
+        ({"type": "string", "default": "usual"}, 'Leave it at "usual"', "usual"),
         ({"type": "string", "default": "usual"}, "", "usual"),
     ],
 )

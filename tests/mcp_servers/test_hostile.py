@@ -108,6 +108,36 @@ async def test_a_server_that_keeps_failing_is_left_alone_for_a_while(
     assert said == [away, away, f"The MCP server bad cannot be used: {why}. A call after 1 s tries it again."]
 
 
+async def test_a_server_that_left_a_call_without_an_answer_is_tried_before_the_next(
+    opened: Opened, hostile: Hostile
+) -> None:
+    before = ours()
+    async with opened({"bad": hostile("hangs for good", timeout=1.0)}) as runtime:
+        await runtime.mcp.connect("bad")
+        first = ours() - before
+        with anyio.move_on_after(0.5):
+            await call(runtime, "mcp__bad__echo", text="x")
+        assert await call(runtime, "mcp__bad__echo", text="x") == {
+            "error": "The MCP server bad did not answer within 1 s."
+        }
+        assert not first & ours()  # another process answers now
+
+
+async def test_a_server_that_cannot_be_reached_is_waited_for_once_and_told_each_time(
+    opened: Opened, hostile: Hostile
+) -> None:
+    servers = {"bad": hostile("dies at once")}
+    why = "The MCP server bad cannot be used: Connection closed (it said: no licence)."
+    for _ in range(2):
+        async with opened(servers) as runtime:
+            await runtime.mcp.ready()
+            assert runtime.mcp.take_notes() == [why]
+            assert runtime.mcp.take_notes() == []
+    async with opened({"bad": {**servers["bad"], **hostile("is good")}}) as runtime:
+        await runtime.mcp.connect("bad")
+        assert list(runtime.mcp.entries()) == ["mcp__bad__echo"]
+
+
 async def test_a_flood_ends_the_server_and_nothing_else(opened: Opened, hostile: Hostile) -> None:
     before = ours()
     async with opened({"bad": hostile("floods"), "good": hostile("is good")}) as runtime:
@@ -275,7 +305,7 @@ async def test_a_list_without_an_end_is_cut(opened: Opened, hostile: Hostile) ->
         assert len(offer.tools) == 50
 
 
-@pytest.mark.parametrize("mode", ["gives nonsense", "promises a structure"])
+@pytest.mark.parametrize("mode", ["gives nonsense", "promises a structure", "gives a list"])
 async def test_a_result_that_is_none_is_an_error_of_the_call(
     opened: Opened, hostile: Hostile, mode: str
 ) -> None:

@@ -85,6 +85,7 @@ async def test_a_no_is_told_and_nobody_is_a_no(talk: Any, hostile: Hostile) -> N
     model = ScriptedModel(call("mcp__good__echo", {"text": "one"}), say("done"))
     async with talk(servers, model) as session:
         _, (refused,) = await turn(session, Deny(reason="not now"))
+        assert [one.outside for one in session.log if isinstance(one, ToolResult)] == [""]
     assert "They said: not now." in refused
     model = ScriptedModel(call("mcp__good__echo", {"text": "one"}), say("done"))
     async with talk(servers, model, attended=False) as session:
@@ -213,3 +214,16 @@ async def test_a_server_that_was_added_is_in_the_next_session_of_a_running_progr
         session = await runtime.session(options)
         assert "mcp__new__echo" in session.tools.offered
         await session.close()
+
+
+async def test_a_yes_for_a_tool_is_none_for_another_program_of_the_same_words(
+    opened: Opened, hostile: Hostile
+) -> None:
+    found = []
+    for place in ("one", "two"):
+        server = hostile("is good", trust="ask")
+        server["args"] = [*server["args"], place]
+        async with opened({"good": server}) as runtime:
+            await runtime.mcp.connect("good")
+            found.append(runtime.mcp.entries()["mcp__good__echo"].manifest.definition)
+    assert found[0] != found[1]

@@ -179,7 +179,8 @@ class CallBatch:
         """The result without secrets, and where it came from; long results take milliseconds."""
         entry = self._session.tools.tools.get(call.name) if output.run else None
         command = str(call.arguments.get("command", ""))
-        outside = self._services.redactor.redact(origin(entry, output.content, heard, command))
+        named = heard if output.run else ()  # a call that never ran has read nothing
+        outside = self._services.redactor.redact(origin(entry, output.content, named, command))
         result = self._result(call, output)
         before = (*self._session.whole_log.messages, *self.results.values())
         return replace(result, outside=news_of(outside, result.content, before))

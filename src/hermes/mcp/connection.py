@@ -29,6 +29,8 @@ PAUSES: Final = (0.0, 0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds that a server is left alone after so many failures in a row; the last one holds for all further."""
 STEADY: Final = 60.0
 """Seconds after which a connection that ends counts as one that had worked."""
+ANSWERS: Final = 5.0
+"""Seconds within which a server that left a call without an answer must answer something else."""
 SETTLE: Final = 0.5
 """Seconds that changes of a list are waited for, so that many at once are one."""
 
@@ -66,6 +68,7 @@ class _Run(Struct, eq=False):
     over: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     client: Client | None = None
+    doubtful: bool = False
     why: str = ""
 
     @property
@@ -105,7 +108,11 @@ class McpConnection:
         self._calls += 1
         try:
             yield client
+        except anyio.get_cancelled_exc_class():
+            run.doubtful = True
+            raise
         except MCPError as error:
+            run.doubtful = error.code == mcp_types.REQUEST_TIMEOUT
             if error.code == mcp_types.CONNECTION_CLOSED:
                 run.traffic.lost.set()
                 await run.over.wait()
@@ -137,10 +144,27 @@ class McpConnection:
             run = self._run = _Run(Traffic(self._options.ports.monotonic))
             self._options.spawn(partial(self._be_connected, run))
         await run.settled.wait()
+        if run.doubtful and not self._calls:
+            await self._try(run)
+            return await self._connected_run()
         if run.client is None:
             why = run.why or "it was closed"
             raise McpError(f"The MCP server {self._options.name} cannot be used: {why.rstrip('.')}.")
         return run.client, run
+
+    async def _try(self, run: _Run) -> None:
+        """See whether a server still answers that left a call without an answer; end it where not."""
+        run.doubtful, answered = False, False
+        try:
+            with anyio.move_on_after(ANSWERS):
+                if run.client is not None:
+                    await run.client.list_tools()
+                answered = True
+        except MCPError as error:
+            answered = error.code != mcp_types.REQUEST_TIMEOUT
+        if not answered:
+            run.scope.cancel()
+            await run.over.wait()
 
     def _refuse_early(self) -> None:
         """McpError while a server that failed is left alone."""

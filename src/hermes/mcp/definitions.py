@@ -29,11 +29,6 @@ class McpTool(Struct, frozen=True, kw_only=True):
     reads: bool = False
     destroys: bool = True
 
-    @property
-    def digest(self) -> str:
-        """A short name that only this very definition has."""
-        return _digest(self)
-
 
 class McpOffer(Struct, frozen=True, kw_only=True):
     """All that a server offers, in the order of names; `faults` says of some tools why they are held back."""
@@ -51,13 +46,14 @@ class McpOffer(Struct, frozen=True, kw_only=True):
 
 class Accepted(Struct, frozen=True, kw_only=True):
     """What is known of a server: for which `server` it was accepted, what was, and what it `pending` offers
-    instead.
+    instead; `unreached` says why it could not be asked yet, so that nothing was accepted.
     """
 
     server: str
     offer: McpOffer
     pending: McpOffer | None = None
     at: float = 0.0
+    unreached: str = ""
 
 
 class AcceptedOffers:
@@ -92,6 +88,11 @@ class AcceptedOffers:
 def identity(server: McpServer) -> str:
     """What of a server's configuration says which program it is: a person chose exactly that."""
     return _digest((server.command, server.args, server.cwd, server.url))
+
+
+def bound(tool: McpTool, server: McpServer) -> str:
+    """A short name that only this definition has, of a tool of just this program or address."""
+    return _digest((identity(server), tool))
 
 
 def looked_at(offer: McpOffer, known: McpOffer) -> McpOffer:

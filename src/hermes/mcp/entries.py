@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from hermes.mcp.definitions import McpOffer, McpTool
+from hermes.mcp.definitions import McpOffer, McpTool, bound
 from hermes.mcp.names import tool_name, toolset, wanted
 from hermes.mcp.settings import McpServer
 from hermes.types.tool import Handler, ToolEffect, ToolEntry, ToolManifest
@@ -124,7 +124,7 @@ def _manifest(name: str, server: McpServer, tool: McpTool) -> ToolManifest:
         effects=("network",) if reads else effects,
         parallel="safe" if server.supports_parallel_tool_calls else "never",
         asks="" if reads or server.trust == "full" else _why(name, tool),
-        definition=tool.digest,
+        definition=bound(tool, server),
     )
 
 

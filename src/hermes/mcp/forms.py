@@ -35,11 +35,13 @@ async def _answered(asked: str, field: Mapping[str, Any], ask: Ask) -> Any:
     """The value of a field; None for a no."""
     choices, wrong = _choices(field), ""
     options = [title for title, _ in choices] if field.get("type") != "array" else []
+    left = f"Leave it at {plain_words(json.dumps(field['default']))}" if "default" in field else ""
+    options = [left, *options] if left else options
     for _ in range(TRIES):
         said = await ask(f"{wrong}{asked}", [*options[:_CHOICES], DECLINE])
         if said is None or said == DECLINE:
             return None
-        value = _value(said, field, choices)
+        value = _value("" if said == left else said, field, choices)
         if value is _LEFT_OUT or not (fault := _fault(value, field)):
             return value
         wrong = f"Not {fault}. "
@@ -92,11 +94,11 @@ def _label(name: str, field: Mapping[str, Any]) -> str:
     about = clip(plain_words(field.get("description") or ""), 300)
     choices = [title for title, _ in _choices(field)]
     several = field.get("type") == "array"
-    listed = f" [{', '.join(choices)}]" if len(choices) > _CHOICES or several else ""
-    default = f" (empty for {plain_words(json.dumps(field['default']))})" if "default" in field else ""
+    fits = len(choices) + ("default" in field) <= _CHOICES and not several
+    listed = f" [{', '.join(choices)}]" if choices and not fits else ""
     label = clip(plain_words(field.get("title") or name), 100)
     more = ", several with commas" if several else ""
-    return f"{label}{f', {about}' if about else ''}{clip(listed, 400)}{more}{default}"
+    return f"{label}{f', {about}' if about else ''}{clip(listed, 400)}{more}"
 
 
 def plain_words(value: object) -> str:

@@ -11,7 +11,7 @@ from mcp.shared.auth import AuthorizationCodeResult
 from msgspec.structs import replace
 
 from hermes.mcp.assembly import token_file
-from hermes.mcp.http import http_streams
+from hermes.mcp.http import check_address, http_streams
 from hermes.mcp.oauth import SignedIn, TokenFile
 from hermes.mcp.settings import McpServer
 from hermes.mcp.streams import Traffic
@@ -40,6 +40,7 @@ async def signing_in(
     states: list[str] = []
 
     async def visit(url: str) -> None:
+        check_address(url)
         states.append(parse_qs(urlsplit(url).query).get("state", [""])[0])
         await show(url)
 

@@ -30,6 +30,7 @@ from hermes.types.tool import ToolContext
 
 ONCE, SESSION, NO = "Yes, once", "Yes, as long as this session runs", "No"
 _MINUTE: Final = 60.0
+_SHOWN: Final = 1_200
 
 
 class CallRequests:
@@ -116,7 +117,7 @@ class CallRequests:
     async def _sampled(self, ctx: ToolContext, params: CreateMessageRequestParams) -> tuple[str | None, str]:
         """The answer, or why there is none."""
         text = "\n\n".join(f"{one.role}: {_text(one)}" for one in params.messages)
-        if not await self._may_sample(ctx, text, params.max_tokens):
+        if not await self._may_sample(ctx, text, params.system_prompt or "", params.max_tokens):
             return None, "the user does not let it use the model"
         with anyio.fail_after(self._server.sampling.timeout):
             return await ctx.ask_model(params.system_prompt or "", text), "no model answered"
@@ -129,24 +130,25 @@ class CallRequests:
         self._asked.append(now)
         return len(self._asked) <= self._server.sampling.max_rpm
 
-    async def _may_sample(self, ctx: ToolContext, text: str, tokens: int) -> bool:
+    async def _may_sample(self, ctx: ToolContext, text: str, instructions: str, tokens: int) -> bool:
         if ctx.session_id in self._allowed:
             return True
+        instructed = f" — with the instructions: {_beginning(instructions)}" if instructions else ""
         asked = (
             f"The MCP server {self._name} wants your model to answer, with {tokens} tokens at most:"
-            f" {clip(' '.join(text.split()), 400)}"
+            f" {_beginning(text)}{instructed}"
         )
-        said = await _reply(ctx, asked, (ONCE, SESSION, NO))
+        said = await _reply(ctx, asked, (NO, ONCE, SESSION))
         if said == SESSION:
             self._allowed.add(ctx.session_id)
         return said in {ONCE, SESSION}
 
     async def _visited(self, ctx: ToolContext, params: mcp_types.ElicitRequestURLParams) -> ElicitResult:
         asked = (
-            f"The MCP server {self._name} asks you to open {clip(plain_words(params.url), 400)} in your"
+            f"The MCP server {self._name} asks you to open {plain_words(params.url)[:4_000]} in your"
             f" browser: {clip(plain_words(params.message), 400)}"
         )
-        said = await _reply(ctx, asked, ("I have done that", DECLINE))
+        said = await _reply(ctx, asked, (DECLINE, "I have done that"))
         return ElicitResult(action="accept" if said == "I have done that" else "decline")
 
     async def _filled(self, ctx: ToolContext, message: str, schema: Mapping[str, Any]) -> ElicitResult:
@@ -154,7 +156,7 @@ class CallRequests:
         asked = f"The MCP server {self._name} asks: {clip(plain_words(message), 800)}"
         if not schema.get("properties"):
             content: dict[str, Any] | None = (
-                {} if await _reply(ctx, asked, ("Yes", DECLINE)) == "Yes" else None
+                {} if await _reply(ctx, asked, (DECLINE, "Yes")) == "Yes" else None
             )
         else:
             content = await filled(asked, schema, partial(_reply, ctx))
@@ -165,6 +167,12 @@ async def _reply(ctx: ToolContext, text: str, options: Sequence[str]) -> str | N
     """What a person says; None where no person did."""
     answer = await ctx.ask(Clarify(text=text, options=tuple(options)))
     return answer.text.strip() if isinstance(answer, Reply) and not answer.decided else None
+
+
+def _beginning(text: str) -> str:
+    """How a text begins, and how much of it there is."""
+    words = plain_words(text)
+    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}… ({len(words):,} letters in all)"
 
 
 def _parts(params: CreateMessageRequestParams) -> list[object]:

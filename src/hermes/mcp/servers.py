@@ -81,6 +81,7 @@ class McpServers:
         self.faults: dict[str, str] = {}
         self._servers: dict[str, _KnownServer] = {}
         self._waited = False
+        self._notes: list[str] = []
         self._shown: dict[str, McpOffer] = {}
         self._stamp = self._stamped()
         self.told: Callable[[str], object] = lambda _words: None
@@ -131,6 +132,9 @@ class McpServers:
             self._stamp = stamp
             with suppress(ConfigError):  # who opens a session is told of it elsewhere
                 self._configure(self._home.configured())
+        self._notes += [
+            one.accepted.unreached for one in self._servers.values() if one.accepted and not self._waited
+        ]
         unknown = [one for one in self._servers.values() if one.accepted is None]
         if self._waited or not unknown:
             return
@@ -141,12 +145,17 @@ class McpServers:
             for one in unknown:
                 await one.first.wait()
 
+    def take_notes(self) -> list[str]:
+        """What a person should know of servers that could not be asked, once."""
+        notes, self._notes = [*dict.fromkeys(filter(None, self._notes))], []
+        return notes
+
     def warm(self, toolsets: Collection[str]) -> None:
         """Connect to the servers of these toolsets a moment later, behind what the user does; what fails is
         told when it is needed.
         """
         for name, one in self._servers.items():
-            if toolset(name) in toolsets:
+            if toolset(name) in toolsets or (one.accepted and one.accepted.unreached):
                 self._home.spawn(partial(self._warm, one))
 
     async def _warm(self, one: _KnownServer) -> None:
@@ -263,15 +272,21 @@ class McpServers:
 
     async def _try(self, one: _KnownServer) -> None:
         """Connect to a server; its fault is its own."""
-        with suppress(McpError, ImportError):
+        try:
             await (await self._calls(one)).connection.client()
+        except (McpError, ImportError) as error:
+            if one.accepted is None or one.accepted.unreached:
+                why = self._home.redact(str(error))
+                self._notes.append(why)
+                accepted = Accepted(server=identity(one.server), offer=McpOffer(), unreached=why)
+                self._keep(one, accepted)
         one.first.set()
 
     def _listed(self, one: _KnownServer, offer: McpOffer) -> None:
         """A server tells what it offers: the first time that is what it may; later a change is only noted."""
         known = one.accepted
         offer = looked_at(offer, known.offer) if known else offer
-        if known is None:
+        if known is None or known.unreached:
             self._keep(one, Accepted(server=identity(one.server), offer=offer, at=self._home.ports.now()))
         elif (pending := None if offer == known.offer else offer) != known.pending:
             self._keep(one, Accepted(server=known.server, offer=known.offer, pending=pending, at=known.at))

@@ -103,16 +103,25 @@ async def _served(process: ServerProcess) -> AsyncIterator[Streams]:
 
 
 def _message(line: bytes) -> mcp_types.JSONRPCMessage:
-    """The message of a line, halves of characters in it replaced; ValueError where it is none."""
+    """The message of a line; ValueError where it is none.
+
+    Halves of characters in it are replaced, and an answer that is none becomes an error, so that who waits
+    for it learns of that.
+    """
     read = mcp_types.jsonrpc_message_adapter.validate_json
     try:
         return read(line, by_name=False)
     except ValueError:
-        if b"\\ud" not in line.lower():
+        whole = json.loads(line)
+        if not isinstance(whole, dict):
             raise
-        return read(
-            json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"), by_name=False
-        )
+        try:
+            return read(json.dumps(whole, ensure_ascii=False).encode("utf-8", "replace"), by_name=False)
+        except ValueError:
+            if "method" in whole or not isinstance(whole.get("id"), int | str):
+                raise
+            fault = mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message="its answer is none")
+            return mcp_types.JSONRPCError(jsonrpc="2.0", id=whole["id"], error=fault)
 
 
 async def _until_closed(job: Callable[[], Awaitable[None]]) -> None:

@@ -93,6 +93,7 @@ def add(choices: Choices, /, name: str, words: Sequence[str], *, yes: bool, **gi
         click.echo(f"Added {name}. Sessions that begin now have its tools.")
     else:
         click.echo(f"{name} is kept in {home.config_file}; hermes mcp test {name} tries it again.")
+        sys.exit(1)
 
 
 @mcp.command("list")
@@ -103,7 +104,7 @@ def list_servers(choices: Choices) -> None:
     rows, redact = [], Redactor(SecretValues(*secrets_of(here(choices).environ))).redact
     for name, server in _configured(choices).items():
         known = _accepted(choices).load(name, server)
-        count = len(known.offer.tools) if known else None
+        count = len(known.offer.tools) if known and not known.unreached else None
         tools = tables.Cell(count, "?" if count is None else str(count))
         told = state(known) if server.enabled else "disabled"
         rows.append((name, tools, server.trust, reach(server), told, redact(where(server))))

@@ -115,6 +115,8 @@ def state(known: Accepted | None) -> str:
     """How what a server offers stands."""
     if known is None:
         return "not yet connected"
+    if known.unreached:
+        return "could not be reached"
     held = f"{len(known.offer.faults)} held back" if known.offer.faults else ""
     return (
         ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"

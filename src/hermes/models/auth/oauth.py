@@ -5,7 +5,7 @@ refreshing what came of it.
 import base64
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -249,7 +249,7 @@ async def returned(listener: Any, path: str, state: str, seconds: float) -> dict
             known = query is not None and query.get("state") == state
             await stream.send(
                 _page(
-                    "You are signed in; this window can be closed." if known else "This is not the sign-in.",
+                    _said(query) if query and known else "This is not the sign-in.",
                     known=known,
                 )
             )
@@ -265,6 +265,13 @@ async def returned(listener: Any, path: str, state: str, seconds: float) -> dict
     if "code" not in found[0]:
         raise SignInError(_refusal(400, dict(found[0])))
     return found[0]
+
+
+def _said(query: Mapping[str, str]) -> str:
+    """What the person reads who has come back."""
+    if "code" in query:
+        return "You are signed in; this window can be closed."
+    return "You are not signed in: that was refused. This window can be closed."
 
 
 async def _head(stream: SocketStream) -> bytes:
