@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import anyio
 import mcp_types
+from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct, field
@@ -23,7 +24,6 @@ from hermes.mcp.settings import McpServer
 from hermes.mcp.streams import Streams, Traffic
 from hermes.types.error import HermesError, McpError
 from hermes.types.ports import Ports
-from mcp import Client
 
 PAUSES: Final = (0.0, 0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds that a server is left alone after so many failures in a row; the last one holds for all further."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
+from mcp import Client
 from mcp_types import Tool
 
 from hermes.lib.lazy import import_object
@@ -12,7 +13,6 @@ from hermes.lib.text import clip, mend_surrogates
 from hermes.mcp.definitions import McpOffer, McpTool
 from hermes.safety.text.scan import scan
 from hermes.tools.definitions import check_schema
-from mcp import Client
 
 MOST_PAGES, MOST_TOOLS = 50, 500
 LONGEST_DESCRIPTION, LONGEST_SCHEMA = 8_000, 64_000

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from mcp import Client
 from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.shared.auth import AuthorizationCodeResult
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from hermes.mcp.settings import McpServer
 from hermes.mcp.streams import Traffic
 from hermes.models.auth.oauth import SignInError, listen, port_of, returned
 from hermes.types.error import McpError
-from mcp import Client
 
 if TYPE_CHECKING:
     from hermes.mcp.servers import McpHome
