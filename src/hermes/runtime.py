@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import anyio
 import httpx2
@@ -56,6 +56,11 @@ from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
+
+OF_THE_ORIGINAL: Final = (
+    "This home was made by the original Hermes Agent: hermes import takes over its sessions, keys and the"
+    " rest."
+)
 
 
 class Runtime(Abridged, Struct, kw_only=True):
@@ -211,6 +216,7 @@ async def open_runtime(
         http or client_for(loaded.settings, values) as client,
         background() as start,
     ):
+        loaded = await _with_the_original(home, loaded, store)
         known = SecretValues(*secrets_of(values))
         connections = Connections(store=store, http=client, spawn=start, known=known)
         servers = _servers(home, values, flags, connections, ports)
@@ -240,6 +246,13 @@ async def open_runtime(
             with anyio.CancelScope(shield=True):
                 await opener.close_sessions()
             runtime.close()
+
+
+async def _with_the_original(home: Home, loaded: Loaded, store: SessionStore) -> Loaded:
+    """With a word on the sessions of the original, in a home of its that has none of ours yet."""
+    if not home.original_db.is_file() or await store.recent(limit=1):
+        return loaded
+    return replace(loaded, warnings=(*loaded.warnings, OF_THE_ORIGINAL))
 
 
 def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:

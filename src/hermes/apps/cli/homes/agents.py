@@ -50,18 +50,13 @@ def agent_at(folder: Path) -> ForeignAgent | None:
 
 def homes(user_home: Path, ours: Home) -> Iterator[tuple[ForeignAgent, Path]]:
     """The homes of other agents of a user, and ours where it is one of the original."""
-    if is_of_the_original(ours):
+    if ours.original_db.is_file():
         yield AGENTS["hermes"], ours.root
     for agent in AGENTS.values():
         for place in agent.places:
             folder = user_home / place
             if _has_mark(agent, folder) and not (folder.resolve() == ours.root.resolve() or _is_ours(folder)):
                 yield agent, folder
-
-
-def is_of_the_original(home: Home) -> bool:
-    """Whether the original has worked in a home of ours."""
-    return (home.root / "state.db").is_file()
 
 
 def _is_ours(folder: Path) -> bool:
