@@ -52,20 +52,13 @@ class ForeignFolder(Struct, frozen=True):
         try:
             with held(open_path(self.root.resolve(), FOLDER)) as top:
                 descriptor = open_beneath(top, path, READ_FILE)
+            with os.fdopen(descriptor, "rb") as file, target.open("wb") as new:
+                _check_size(path, os.fstat(descriptor), target)
+                shutil.copyfileobj(file, new)
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-        with os.fdopen(descriptor, "rb") as file:
-            info = os.fstat(descriptor)
-            if not stat.S_ISREG(info.st_mode):
-                raise ConfigError(f"{path} cannot be read: it is no regular file")
-            if 2 * info.st_size > free_bytes(target):
-                raise ConfigError(
-                    f"{path} has {info.st_size:,} bytes, and the disk has too little room for it"
-                )
-            with target.open("wb") as new:
-                shutil.copyfileobj(file, new)
         return True
 
     def text(self, path: str, most: int = _LARGEST) -> str:
@@ -103,10 +96,17 @@ class ForeignFolder(Struct, frozen=True):
                     yield one
 
 
+def _check_size(path: str, info: os.stat_result, target: Path) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        raise ConfigError(f"{path} cannot be read: it is no regular file")
+    if 2 * info.st_size > free_bytes(target):
+        raise ConfigError(f"{path} has {info.st_size:,} bytes, and the disk has too little room for it")
+
+
 def _plain(found: re.Match[str]) -> str:
     if found["single"]:
         inner = found["single"][1:-1].replace("\\'", "'")
-        return '"' + re.sub(r'(?<!\\)"', r"\\\"", inner) + '"'
+        return '"' + re.sub(r'(?<!\\)"', lambda _: '\\"', inner) + '"'
     if found["name"]:
         return f'"{found["name"]}"'
     return found["text"] or ""
