@@ -221,9 +221,8 @@ async def open_runtime(
         connections = Connections(store=store, http=client, spawn=start, known=known)
         servers = _servers(home, values, flags, connections, ports)
         tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
-        registry = tool_folder.registry
         services, routing, environments = services_for(
-            home, loaded, values, connections, ports, registry, servers
+            home, loaded, values, connections, ports, tool_folder.registry, servers
         )
         opener = SessionOpener(
             settings=loaded.settings,
@@ -233,7 +232,7 @@ async def open_runtime(
             delegation=delegation.now,
             tool_folder=tool_folder,
             servers=servers,
-            schemas=Schemas(registry, config_file=home.config_file),
+            schemas=Schemas(tool_folder.registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)

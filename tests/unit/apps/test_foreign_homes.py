@@ -21,7 +21,7 @@ from hermes.config.home import Home
 from hermes.mcp.settings import McpServer, McpSettings
 from hermes.store.notes import Notes
 from hermes.testing import MemoryStore
-from hermes.types.error import ConfigError
+from hermes.types.error import ConfigError, HermesError
 from tests.apps.other_homes import put
 
 
@@ -240,7 +240,7 @@ def test_a_skill_that_does_harm_and_one_behind_a_link_stay_outside(there: Path, 
         },
     )
     (there / "skills" / "linked").symlink_to(there / "elsewhere")
-    told = {}
+    told: dict[str, str] = {}
     for part in files.skills(ForeignFolder(there), ours(home)):
         try:
             told |= take(iter([part]))
@@ -297,3 +297,56 @@ def test_a_folder_is_told_by_its_files(there: Path) -> None:
     for name, mark in {"codex": "config.toml", "claude": "CLAUDE.md", "opencode": "opencode.jsonc"}.items():
         found[name] = agent_at(put(there / name, {mark: ""}))
     assert {name: one and one.name for name, one in found.items()} == {name: name for name in found}
+
+
+def parts(name: str, there: Path, home: Home) -> list[Part]:
+    every = frozenset(kind for kind, _ in AGENTS[name].readers)
+    return list(parts_of(AGENTS[name], there, ours(home), every))
+
+
+ODD = {
+    "a date": "agent: {max_turns: 2026-01-01}\nmcp_servers: {a: {command: 2026-01-01}}\n",
+    "keys that are no text": "mcp_servers: {1: {command: a}, [x]: {command: b}, ~: {}}\n",
+    "no end": "terminal: {timeout: .inf}\nmcp_servers: {a: {command: b, timeout: .nan}}\n",
+    "a list": "mcp_servers: [a]\nmodel: [b]\nagent: c\n",
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_settings_of_odd_values_are_read_or_told(case: str, there: Path, home: Home) -> None:
+    put(there, {"config.yaml": ODD[case]})
+    for part in parts("hermes", there, home):
+        try:
+            take(iter([part]))
+        except HermesError:
+            continue
+    load(home.config_file, {})
+
+
+@pytest.mark.parametrize("timeout", ["1" + "0" * 400, "[" * 800 + "]" * 800, "-1", '"5s"'], ids=range(4))
+def test_servers_of_odd_values_are_told(timeout: str, there: Path, home: Home) -> None:
+    put(there, {"settings.json": f'{{"mcpServers": {{"a": {{"command": "b", "timeout": {timeout}}}}}}}'})
+    assert [part.becomes.startswith(("not taken", "not read")) for part in parts("gemini", there, home)] == [
+        True
+    ]
+
+
+def test_of_very_many_things_the_first_are_taken(there: Path, home: Home) -> None:
+    put(there, {".env": "".join(f"A{number}_TOKEN=1\n" for number in range(1500))})
+    found = parts("gemini", there, home)
+    assert (len(found), found[-1].becomes) == (1001, "not read: there are more than 1,000")
+
+
+def test_a_plugin_that_is_too_large_is_told_and_leaves_nothing(there: Path, home: Home) -> None:
+    put(there, {f"plugins/big/{number}": "" for number in range(5001)})
+    with pytest.raises(ConfigError, match="more than 5,000 files"):
+        take(files.plugins(ForeignFolder(there), ours(home)))
+    assert list((home.root / "imported" / "plugins").iterdir()) == []
+
+
+def test_skills_are_not_looked_for_behind_links(there: Path, home: Home) -> None:
+    put(there, {"skills/a/SKILL.md": "---\nname: a\ndescription: x\n---\nSay hello.\n"})
+    for name in ("root", "loop"):
+        (there / "skills" / name).symlink_to("/" if name == "root" else there)
+    told = {part.name: part.becomes for part in files.skills(ForeignFolder(there), ours(home))}
+    assert told == {"a": "installed", **dict.fromkeys(("loop", "root"), "not taken: a link leads to it")}

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from hermes.apps.cli.homes import files
@@ -13,12 +13,14 @@ from hermes.apps.cli.homes.keys import env_key, env_keys, pooled_keys
 from hermes.apps.cli.homes.part import Kind, Ours, Part
 from hermes.apps.cli.homes.servers import servers
 from hermes.apps.cli.homes.sessions import sessions
-from hermes.apps.cli.homes.settings import FILE, settings
+from hermes.apps.cli.homes.settings import FILE, original_settings, settings
 from hermes.apps.cli.homes.source import ForeignFolder, inside
 from hermes.config.home import Home
-from hermes.config.load import settings_tree
 from hermes.types.error import HermesError
 
+_UNREADABLE: Final = (HermesError, OSError, ValueError, TypeError, ArithmeticError, RecursionError)
+"""What a reader may fail with where a file of somebody else holds something else than it should."""
+_MOST: Final[Mapping[Kind, int]] = {"sessions": 100_000}
 Reader = Callable[[ForeignFolder, Ours], Iterator[Part]]
 
 
@@ -38,9 +40,17 @@ def parts_of(agent: ForeignAgent, root: Path, ours: Ours, only: frozenset[str]) 
     for kind, reader in agent.readers:
         if kind in only:
             try:
-                yield from reader(ForeignFolder(root), ours)
-            except (HermesError, OSError) as error:
+                yield from _first(kind, reader(ForeignFolder(root), ours))
+            except _UNREADABLE as error:
                 yield Part(kind=kind, name="", becomes=f"not read: {error}")
+
+
+def _first(kind: Kind, parts: Iterator[Part]) -> Iterator[Part]:
+    """As many parts as a home has; each that is taken writes a file anew."""
+    most = _MOST.get(kind, 1_000)
+    yield from islice(parts, most)
+    if next(parts, None) is not None:
+        yield Part(kind=kind, name="", becomes=f"not read: there are more than {most:,}")
 
 
 def agent_at(folder: Path) -> ForeignAgent | None:
@@ -68,14 +78,7 @@ def _has_mark(agent: ForeignAgent, folder: Path) -> bool:
 
 
 def _original_servers(source: ForeignFolder, ours: Ours) -> Iterator[Part]:
-    tree = settings_tree(source.root / FILE, source.text(FILE))
-    return servers(msgspec.to_builtins(_plain(inside(tree, "mcp_servers"))), ours)
-
-
-def _plain(tree: Mapping[str, object]) -> dict[str, object]:
-    """Without the classes of the YAML library."""
-    decoded: dict[str, object] = msgspec.json.decode(msgspec.json.encode(tree))
-    return decoded
+    return servers(inside(original_settings(source), "mcp_servers"), ours)
 
 
 def _claude_servers(source: ForeignFolder, ours: Ours) -> Iterator[Part]:

@@ -14,17 +14,20 @@ from hermes.apps.cli.homes.source import ForeignFolder
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.removal import remove_folder
 from hermes.lib.small_files import read_small
-from hermes.lib.trees import Room, copy_aside
+from hermes.lib.trees import Room, TooLarge, copy_aside
+from hermes.lib.walk import walk
 from hermes.skills.digest import digest
 from hermes.skills.installed import InstalledSkills, KeptOut
 from hermes.skills.library import skill_files
-from hermes.skills.skill_file import load
+from hermes.skills.skill_file import FILE, load
 from hermes.store.notes import FILES, SEPARATOR, Edit, NoteOrigin, Target
 from hermes.types.error import ConfigError, HermesError, SkillError
 
 _LONGEST_SOUL: Final = 100_000
 _LARGEST_PLUGIN: Final = 50_000_000
 _MOST_FILES: Final = 5_000
+_DEEPEST: Final = 4
+"""How many folders lie above a skill at most."""
 IMPORTED: Final = "imported"
 """The folder of what is kept until there is a use for it here."""
 
@@ -73,11 +76,27 @@ def skills(source: ForeignFolder, ours: Ours, folder: str = "skills") -> Iterato
         line.partition(":")[0].strip() for line in source.text(f"{folder}/.bundled_manifest").splitlines()
     }
     here = {one.parent.name for one in map(Path, dict(skill_files(ours.home.skills)))}
-    for one in (Path(path).parent for path, _ in skill_files(place)):
-        if one.resolve() != one:
+    for one in _skill_folders(place):
+        if one.is_symlink():
             yield Part(kind="skills", name=one.name, becomes="not taken: a link leads to it")
         elif one.name not in bundled:
             yield _skill(one, place, here, ours)
+
+
+def _skill_folders(place: Path) -> Iterator[Path]:
+    """The folders of skills, and links to others, which are not entered."""
+    if place.is_symlink():
+        yield place
+        return
+    for above, folders, others in walk(str(place)):
+        at = Path(above)
+        if FILE in others:
+            yield at
+            folders.clear()
+        deep = len(at.relative_to(place).parts) >= _DEEPEST
+        folders[:] = [] if deep else sorted(one for one in folders if not one.startswith("."))
+        links = (at / name for name in sorted(others) if not name.startswith("."))
+        yield from (one for one in links if FILE not in others and one.is_symlink() and one.is_dir())
 
 
 def _skill(folder: Path, place: Path, here: set[str], ours: Ours) -> Part:
@@ -156,6 +175,10 @@ def _copy(folder: Path, target: Path) -> None:
     try:
         copy_aside(folder, half, Room(_LARGEST_PLUGIN, _MOST_FILES, hides=os.path.islink))
         half.rename(target)
+    except TooLarge as error:
+        raise ConfigError(
+            f"it has more than {_MOST_FILES:,} files or {_LARGEST_PLUGIN:,} bytes, too much for a plugin"
+        ) from error
     finally:
         remove_folder(half)
 

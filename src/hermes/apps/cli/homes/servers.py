@@ -41,7 +41,7 @@ def _server(given: str, entry: Any, ours: Ours, divisor: int) -> Part:
         server = msgspec.convert(_fields(entry, divisor), McpServer)
         if not server.is_local:
             import_object("hermes.mcp.http:check_address", extra="mcp")(server.url)
-    except (msgspec.ValidationError, HermesError) as error:
+    except (msgspec.ValidationError, HermesError, ArithmeticError, RecursionError) as error:
         return told(becomes=f"not taken: {error}")
     fields, secrets = _without_secrets(name, as_settings(server), ours)
     here = ours.values["mcp_servers"].value if "mcp_servers" in ours.values else {}

@@ -68,7 +68,7 @@ def _one(key: str, value: Any, ours: Ours) -> Part:
     if ours.sets(key):
         same = msgspec.to_builtins(ours.values[key].value) == value
         return Part(kind="settings", name=key, becomes=THERE if same else KEPT)
-    take = taking(set_key, ours.home.config_file, key, json.dumps(value))
+    take = taking(set_key, ours.home.config_file, key, json.dumps(value, default=str))
     return Part(kind="settings", name=f"{key} = {told[:80]}", becomes="set", take=take)
 
 
