@@ -34,6 +34,7 @@ from hermes.composition import (
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
+from hermes.config.names import setting_names
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.lib.abridged import Abridged
@@ -248,10 +249,20 @@ async def open_runtime(
 
 
 async def _with_the_original(home: Home, loaded: Loaded, store: SessionStore) -> Loaded:
-    """With a word on the sessions of the original, in a home of its that has none of ours yet."""
-    if not home.original_db.is_file() or await store.recent(limit=1):
+    """In a home of the original with one word on all its keys that say nothing here, and one on its sessions
+    as long as there are none of ours.
+    """
+    if not home.original_db.is_file():
         return loaded
-    return replace(loaded, warnings=(*loaded.warnings, OF_THE_ORIGINAL))
+    advice = setting_names().meant.values()
+    strange = {one for one in loaded.ignored if not any(words in one for words in advice)}
+    told = [one for one in loaded.warnings if one not in strange]
+    if strange:
+        count = len(strange)
+        told.append(f"{count} keys of {home.config_file.name} have no effect here; hermes doctor names them.")
+    if not await store.recent(limit=1):
+        told.append(OF_THE_ORIGINAL)
+    return replace(loaded, warnings=tuple(told))
 
 
 def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:

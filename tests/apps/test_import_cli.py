@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.conftest import Run
 from tests.apps.other_homes import SESSION, SKILL, original_home, put, seen
 
@@ -85,6 +86,20 @@ def test_what_was_taken_over_is_here_in_our_forms_and_theirs_is_as_it_was(
     assert "after text from hermes import" in run("memory", "show", "sky").stdout
     shown = run("sessions", "show", SESSION).stdout
     assert [part in shown for part in ("# Trip", "What is here?", "`ls`", "a.txt", "One file.")] == [True] * 5
+
+
+def test_a_session_that_was_taken_over_goes_on_with_our_prompt_and_tools(run: Run, original: Path) -> None:
+    run("import", "-y", "--only", "sessions")
+    model = ScriptedModel(say("It is a.txt."))
+    with ScriptedServer(model).running() as server:
+        words = ("--base-url", server.base_url, "--model", "any", "-r", SESSION, "-z", "Which one?")
+        done = run(*words)
+    assert (done.stdout, done.returncode) == ("It is a.txt.\n", 0), done.stderr
+    asked = model.requests[0]
+    roles = [one["role"] for one in asked["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert "terminal" in {one["function"]["name"] for one in asked["tools"]}
+    assert SESSION in run("sessions", "search", "a.txt").stdout
 
 
 def test_a_second_import_adds_nothing(run: Run, original: Path, home: Path) -> None:

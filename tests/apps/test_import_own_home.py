@@ -30,6 +30,20 @@ def test_the_first_start_says_once_what_takes_it_over(run: Run, original: Path) 
     assert {name: seen(original)[name] for name in before} == before
 
 
+def test_keys_of_the_original_are_told_of_in_one_line_but_for_those_that_are_said_otherwise_here(
+    run: Run, original: Path
+) -> None:
+    (original / "config.yaml").write_text(
+        "model: {provider: openrouter, default: x}\ntts: {a: 1, b: 2}\ncurator: {c: 3}\n"
+    )
+    with ScriptedServer(ScriptedModel(say("Hello."))).running() as server:
+        done = run("--base-url", server.base_url, "--model", "any", "-z", "Hi")
+    assert [line for line in done.stderr.splitlines() if "config.yaml" in line] == [
+        "hermes: config.yaml line 1: nobody knows the key model.provider; it has no effect. Here the provider is the first part of model.default, such as anthropic/claude-sonnet-5.",
+        "hermes: 3 keys of config.yaml have no effect here; hermes doctor names them.",
+    ]
+
+
 def test_it_is_taken_over_from_that_folder_itself(run: Run, original: Path) -> None:
     state = (original / "state.db").read_bytes()
     done = run("import", "-y")
