@@ -66,7 +66,7 @@ def test_what_was_taken_over_is_here_in_our_forms_and_theirs_is_as_it_was(
     done = run("import", "-y")
     assert done.returncode == 0
     assert done.stderr == (
-        "Taken over: 2 settings, 2 keys, 1 sessions, 1 skills, 2 memory, 1 mcp, 1 soul, 1 cron, 1 plugins.\n"
+        "Taken over: 2 settings, 2 keys, 1 skills, 2 memory, 1 mcp, 1 soul, 1 cron, 1 plugins, 1 sessions.\n"
     )
     assert seen(original) == before
     assert "sk-or" not in done.stdout + done.stderr
@@ -89,7 +89,7 @@ def test_what_was_taken_over_is_here_in_our_forms_and_theirs_is_as_it_was(
 
 
 def test_a_session_that_was_taken_over_goes_on_with_our_prompt_and_tools(run: Run, original: Path) -> None:
-    run("import", "-y", "--only", "sessions")
+    run("import", "-y", "--only", "settings,sessions")
     model = ScriptedModel(say("It is a.txt."))
     with ScriptedServer(model).running() as server:
         words = ("--base-url", server.base_url, "--model", "any", "-r", SESSION, "-z", "Which one?")
@@ -98,7 +98,7 @@ def test_a_session_that_was_taken_over_goes_on_with_our_prompt_and_tools(run: Ru
     asked = model.requests[0]
     roles = [one["role"] for one in asked["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
-    assert "terminal" in {one["function"]["name"] for one in asked["tools"]}
+    assert {"terminal", "delegate_task"} <= {one["function"]["name"] for one in asked["tools"]}
     assert SESSION in run("sessions", "search", "a.txt").stdout
 
 

@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from hermes.apps.cli.homes import files
 from hermes.apps.cli.homes.agents import AGENTS, agent_at, parts_of
 from hermes.apps.cli.homes.keys import env_keys, pooled_keys
-from hermes.apps.cli.homes.part import Arrival, Ours, Part
+from hermes.apps.cli.homes.part import Ours, Part
 from hermes.apps.cli.homes.servers import servers
 from hermes.apps.cli.homes.settings import settings
 from hermes.apps.cli.homes.source import ForeignFolder
@@ -20,7 +19,6 @@ from hermes.config.environ import with_dotenv
 from hermes.config.home import Home
 from hermes.mcp.settings import McpServer, McpSettings
 from hermes.store.notes import Notes
-from hermes.testing import MemoryStore
 from hermes.types.error import ConfigError, HermesError
 from tests.apps.other_homes import put
 
@@ -51,16 +49,12 @@ def ours(home: Home) -> Ours:
 
 def take(parts: Iterator[Part]) -> dict[str, str]:
     """Take all the parts; what becomes of each by its name."""
-
-    async def taken() -> dict[str, str]:
-        arrival, told = Arrival(store=MemoryStore(), system="", tools=()), {}
-        for part in list(parts):
-            told[part.name] = part.becomes
-            if part.take is not None:
-                await part.take(arrival)
-        return told
-
-    return anyio.run(taken)
+    told = {}
+    for part in list(parts):
+        told[part.name] = part.becomes
+        if part.take is not None:
+            part.take()
+    return told
 
 
 def added(given: Mapping[str, Any], home: Home, *, milliseconds: bool = False) -> dict[str, McpServer]:

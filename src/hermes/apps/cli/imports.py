@@ -4,7 +4,7 @@ nothing here is written over.
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -70,11 +70,11 @@ def import_(
         plan = [one for agent, root in found for one in _plan(agent, root, ours, kinds)]
         plan = list(_once(plan))
         _show(plan)
-        waiting = [one for one in plan if one.part.take]
+        waiting = [one for one in plan if one.part.is_new]
         if dry_run or not waiting:
             click.echo("Nothing was changed." if dry_run else "There is nothing to take over.", err=True)
         elif yes or agreed(f"Take over {len(waiting)} of these?", "takes them over"):
-            sys.exit(_report(anyio.run(_take, choices, waiting)))
+            sys.exit(_report(_take(choices, waiting)))
         else:
             click.echo("Nothing was changed.", err=True)
 
@@ -146,11 +146,13 @@ def _once(plan: Sequence[Planned]) -> Iterator[Planned]:
     first: dict[tuple[str, str], str] = {}
     for one in plan:
         part = one.part
-        owner = first.setdefault((part.kind, part.name), one.agent) if part.take else one.agent
+        owner = first.setdefault((part.kind, part.name), one.agent) if part.is_new else one.agent
         if owner == one.agent:
             yield one
         else:
-            yield Planned(one.agent, replace(part, becomes=f"not taken: {owner} has one, too", take=None))
+            yield Planned(
+                one.agent, replace(part, becomes=f"not taken: {owner} has one, too", take=None, arrive=None)
+            )
 
 
 def _show(plan: Sequence[Planned]) -> None:
@@ -169,22 +171,39 @@ def _some(names: Sequence[str]) -> str:
     return strip_escapes(", ".join(names[:_NAMED])) + more
 
 
-async def _take(choices: Choices, waiting: Sequence[Planned]) -> list[tuple[Part, str]]:
-    """Take the parts, one after the other; each with why it was not taken, "" where it was."""
+def _take(choices: Choices, waiting: Sequence[Planned]) -> list[tuple[Part, str]]:
+    """Take the parts, and store the sessions after all others, whose settings say what prompt they get; each
+    with why it was not taken, "" where it was.
+    """
+    done = [(one.part, _taken(one.part.take)) for one in waiting if one.part.take]
+    sessions = [one.part for one in waiting if one.part.arrive]
+    return [*done, *(anyio.run(_store, choices, sessions) if sessions else ())]
+
+
+def _taken(take: Callable[[], object]) -> str:
+    try:
+        take()
+    except (HermesError, OSError) as error:
+        return str(error)
+    return ""
+
+
+async def _store(choices: Choices, sessions: Sequence[Part]) -> list[tuple[Part, str]]:
     async with open_runtime(profile=choices.profile) as runtime:
         spans, tools = await runtime.prompt_spans(session_options(choices, attended=True))
+        prompt = "\n\n".join(span.text for _, span in spans)
         arrival = Arrival(
             store=runtime.store,
-            system="\n\n".join(span.text for _, span in spans),
+            system=runtime.services.redactor.redact(prompt),
             tools=tuple(tool_offer.kept(tools)),
         )
-        return [(one.part, await _taken(one.part, arrival)) for one in waiting]
+        return [(one, await _stored(one, arrival)) for one in sessions]
 
 
-async def _taken(part: Part, arrival: Arrival) -> str:
+async def _stored(part: Part, arrival: Arrival) -> str:
     try:
-        if part.take is not None:
-            await part.take(arrival)
+        if part.arrive is not None:
+            await part.arrive(arrival)
     except (HermesError, OSError) as error:
         return str(error)
     return ""

@@ -6,10 +6,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part, taking
+from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part
 from hermes.apps.cli.homes.source import ForeignFolder
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.removal import remove_folder
@@ -42,7 +43,7 @@ def soul(source: ForeignFolder, ours: Ours, file: str = "SOUL.md") -> Iterator[P
         same = read_small(own) == text.encode()
         yield Part(kind="soul", name=file, becomes=THERE if same else KEPT)
         return
-    take = taking(write_atomic, own, text.encode())
+    take = partial(write_atomic, own, text.encode())
     yield Part(kind="soul", name=file, becomes="copied to SOUL.md", take=take)
 
 
@@ -56,7 +57,7 @@ def memory(source: ForeignFolder, ours: Ours, folder: str = "memories") -> Itera
             if text in here:
                 yield Part(kind="memory", name=name, becomes=THERE)
                 continue
-            take = taking(_note, ours, target, text, str(source.root))
+            take = partial(_note, ours, target, text, str(source.root))
             yield Part(kind="memory", name=name, becomes=f"added to {file}", take=take)
 
 
@@ -111,7 +112,7 @@ def _skill(folder: Path, place: Path, here: set[str], ours: Ours) -> Part:
         return Part(kind="skills", name=name, becomes=THERE if same else KEPT)
     above = folder.relative_to(place).parts[:-1]
     category = above[-1] if above else ""
-    take = taking(_install, installed, folder, category, ours)
+    take = partial(_install, installed, folder, category, ours)
     return Part(kind="skills", name=name, becomes="installed", take=take)
 
 
@@ -139,7 +140,7 @@ def cron(source: ForeignFolder, ours: Ours) -> Iterator[Part]:
             yield Part(kind="cron", name=name, becomes=THERE)
             continue
         becomes = f"kept in {IMPORTED}/cron.json, not run: there are no schedules here"
-        yield Part(kind="cron", name=name, becomes=becomes, take=taking(_keep_job, file, job))
+        yield Part(kind="cron", name=name, becomes=becomes, take=partial(_keep_job, file, job))
 
 
 def _kept_jobs(file: Path) -> list[Any]:
@@ -164,7 +165,7 @@ def plugins(source: ForeignFolder, ours: Ours) -> Iterator[Part]:
             yield Part(kind="plugins", name=one.name, becomes=KEPT)
             continue
         becomes = f"copied to {IMPORTED}/plugins, not enabled"
-        yield Part(kind="plugins", name=one.name, becomes=becomes, take=taking(_copy, one, target))
+        yield Part(kind="plugins", name=one.name, becomes=becomes, take=partial(_copy, one, target))
 
 
 def _copy(folder: Path, target: Path) -> None:

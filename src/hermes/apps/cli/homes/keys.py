@@ -6,11 +6,12 @@ Every other variable stays where it is: one could lead a key elsewhere, or loose
 import io
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from dotenv import dotenv_values
 
-from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part, taking
+from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part
 from hermes.apps.cli.homes.source import ForeignFolder
 from hermes.config.edit import set_secret
 from hermes.lib.secretnames import is_secret_name
@@ -38,7 +39,7 @@ def env_key(name: str, value: str, ours: Ours) -> Part:
         return Part(kind="keys", name=name, becomes="not taken: its value is no line of text")
     if name in ours.variables:
         return Part(kind="keys", name=name, becomes=THERE if ours.variables[name] == value else KEPT)
-    take = taking(set_secret, ours.home.env_file, name, value)
+    take = partial(set_secret, ours.home.env_file, name, value)
     return Part(kind="keys", name=name, becomes="kept in .env", take=take)
 
 
@@ -70,7 +71,7 @@ def _pooled(name: str, row: Mapping[str, Any], auth: AuthFile) -> Part:
     one = Credential(
         id=_free_id(str(row.get("id") or label or "key"), taken), label=label, secret=str(secret)
     )
-    return Part(kind="keys", name=told, becomes="kept in auth.json", take=taking(auth.add, own, one))
+    return Part(kind="keys", name=told, becomes="kept in auth.json", take=partial(auth.add, own, one))
 
 
 def _stays(name: str, row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -28,12 +28,20 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """A thing by kind and name, and in words what becomes of it; without `take` it is only told of."""
+    """A thing by kind and name, and in words what becomes of it. It is taken over by `take`, or where it goes
+    into the store by `arrive`; without both it is only told of.
+    """
 
     kind: Kind
     name: str
     becomes: str
-    take: Callable[[Arrival], Awaitable[None]] | None = None
+    take: Callable[[], object] | None = None
+    arrive: Callable[[Arrival], Awaitable[None]] | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is something to take over."""
+        return self.take is not None or self.arrive is not None
 
 
 class Ours(Struct, frozen=True, kw_only=True):
@@ -54,12 +62,3 @@ class Ours(Struct, frozen=True, kw_only=True):
     def sets(self, key: str) -> bool:
         """Whether the settings file of this home says something of a key."""
         return key in self.values and self.values[key].origin.startswith(self.home.config_file.name)
-
-
-def taking(work: Callable[..., object], *arguments: Any) -> Callable[[Arrival], Awaitable[None]]:
-    """What takes a part over by a function that waits for nothing."""
-
-    async def take(_: Arrival) -> None:
-        work(*arguments)
-
-    return take

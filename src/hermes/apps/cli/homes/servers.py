@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part, taking
+from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part
 from hermes.apps.cli.mcp_words import as_settings, where
 from hermes.config.edit import set_key, set_secret
 from hermes.lib.lazy import import_object
@@ -49,7 +49,7 @@ def _server(given: str, entry: Any, ours: Ours, divisor: int) -> Part:
         return told(becomes=THERE if as_settings(_filled(here[name])) == fields else KEPT)
     return told(
         becomes=f"added: {visible(where(msgspec.convert(fields, McpServer)))[:100]}",
-        take=taking(_add, ours, name, fields, secrets),
+        take=partial(_add, ours, name, fields, secrets),
     )
 
 

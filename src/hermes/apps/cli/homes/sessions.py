@@ -77,11 +77,11 @@ def _session(row: Sequence[object], copied: Path, ours: Ours) -> Part:
         created=began,
         updated=max(began, _moment(row[3], began)),
     )
-    take = partial(_take, told, given, copied)
-    return Part(kind="sessions", name=name, becomes="stored, with the folder where this runs", take=take)
+    arrive = partial(_store, told, given, copied)
+    return Part(kind="sessions", name=name, becomes="stored, with the folder where this runs", arrive=arrive)
 
 
-async def _take(row: SessionRow, given: str, copied: Path, arrival: Arrival) -> None:
+async def _store(row: SessionRow, given: str, copied: Path, arrival: Arrival) -> None:
     try:
         with _opened(copied) as rows:
             log = made_log(_messages(rows, given, row.created))

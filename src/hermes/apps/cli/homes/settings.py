@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Container, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part, taking
+from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part
 from hermes.apps.cli.homes.source import ForeignFolder
 from hermes.config.edit import set_key
 from hermes.config.load import leaves, settings_tree
@@ -68,7 +69,7 @@ def _one(key: str, value: Any, ours: Ours) -> Part:
     if ours.sets(key):
         same = msgspec.to_builtins(ours.values[key].value) == value
         return Part(kind="settings", name=key, becomes=THERE if same else KEPT)
-    take = taking(set_key, ours.home.config_file, key, json.dumps(value, default=str))
+    take = partial(set_key, ours.home.config_file, key, json.dumps(value, default=str))
     return Part(kind="settings", name=f"{key} = {told[:80]}", becomes="set", take=take)
 
 
