@@ -131,6 +131,7 @@ def test_what_is_no_store_is_told(kind: str, run: Run, other: Path, tmp_path: Pa
             (other / "state.db").touch()
     done = take(run, other)
     assert "not read: state.db cannot be read: " in done.stdout
+    assert ("it is a link" in done.stdout) == (kind == "link")
     assert done.stderr == "There is nothing to take over.\n"
 
 

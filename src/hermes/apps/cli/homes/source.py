@@ -1,5 +1,6 @@
 """Read the files of another agent's home: bounded, and following no link out of it or in it."""
 
+import errno
 import json
 import os
 import re
@@ -43,7 +44,7 @@ class ForeignFolder(Struct, frozen=True):
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+            raise _unread(path, error) from error
 
     def copy(self, path: str, target: Path) -> bool:
         """Copy a file of any size, where the disk has twice the room for it; whether it is there. ConfigError
@@ -58,7 +59,7 @@ class ForeignFolder(Struct, frozen=True):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
-            raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+            raise _unread(path, error) from error
         return True
 
     def text(self, path: str, most: int = _LARGEST) -> str:
@@ -94,6 +95,11 @@ class ForeignFolder(Struct, frozen=True):
             for one in sorted(place.iterdir()):
                 if one.is_dir() and not one.is_symlink() and not one.name.startswith("."):
                     yield one
+
+
+def _unread(path: str, error: OSError) -> ConfigError:
+    link = "it is a link, or lies behind one, and none is followed; copy what it leads to"
+    return ConfigError(f"{path} cannot be read: {link if error.errno == errno.ELOOP else error.strerror}")
 
 
 def _check_size(path: str, info: os.stat_result, target: Path) -> None:
