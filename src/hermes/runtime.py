@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import anyio
 import httpx2
@@ -34,6 +34,7 @@ from hermes.composition import (
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
+from hermes.config.names import setting_names
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.lib.abridged import Abridged
@@ -58,6 +59,11 @@ from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
+
+OF_THE_ORIGINAL: Final = (
+    "This home was made by the original Hermes Agent: hermes import takes over its sessions, keys and the"
+    " rest."
+)
 
 
 class Runtime(Abridged, Struct, kw_only=True):
@@ -223,13 +229,13 @@ async def open_runtime(
         http or client_for(loaded.settings, values) as client,
         background() as start,
     ):
+        loaded = await _with_the_original(home, loaded, store)
         known = SecretValues(*secrets_of(values))
         connections = Connections(store=store, http=client, spawn=start, known=known)
         servers = _servers(home, values, flags, connections, ports)
         tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
-        registry = tool_folder.registry
         services, routing, environments = services_for(
-            home, loaded, values, connections, ports, registry, servers
+            home, loaded, values, connections, ports, tool_folder.registry, servers
         )
         opener = SessionOpener(
             settings=loaded.settings,
@@ -239,7 +245,7 @@ async def open_runtime(
             delegation=delegation.now,
             tool_folder=tool_folder,
             servers=servers,
-            schemas=Schemas(registry, config_file=home.config_file),
+            schemas=Schemas(tool_folder.registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
@@ -261,6 +267,23 @@ async def _with_plugins(runtime: Runtime) -> Runtime:
     runtime.plugins = await plugged(home, settings, host)
     runtime.told = hooked(home, settings, host)
     return runtime
+
+
+async def _with_the_original(home: Home, loaded: Loaded, store: SessionStore) -> Loaded:
+    """In a home of the original with one word on all its keys that say nothing here, and one on its sessions
+    as long as there are none of ours.
+    """
+    if not home.original_db.is_file():
+        return loaded
+    advice = setting_names().meant.values()
+    strange = {one for one in loaded.ignored if not any(words in one for words in advice)}
+    told = [one for one in loaded.warnings if one not in strange]
+    if strange:
+        count = len(strange)
+        told.append(f"{count} keys of {home.config_file.name} have no effect here; hermes doctor names them.")
+    if not await store.recent(limit=1):
+        told.append(OF_THE_ORIGINAL)
+    return replace(loaded, warnings=tuple(told))
 
 
 def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:

@@ -71,6 +71,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "sessions.db"
 
     @property
+    def original_db(self) -> Path:
+        """The session store of the original Hermes Agent, where that has worked here."""
+        return self.root / "state.db"
+
+    @property
     def search_db(self) -> Path:
         """The full-text index over the store; it can be deleted and is built again."""
         return self.root / "search.db"

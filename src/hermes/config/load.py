@@ -148,14 +148,15 @@ def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, A
         return
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(path, error) from error
-    yield from _leaves("", _parse(path, text), known)
+    yield from leaves("", settings_tree(path, text), known)
 
 
 _ODD_VALUES: Final = (KeyError, IndexError, ValueError, TypeError, AttributeError)
 """What the library raises for values that are not what their tag says."""
 
 
-def _parse(path: Path, text: str) -> Any:
+def settings_tree(path: Path, text: str) -> Any:
+    """The mapping that a settings file holds, with the places of its keys; ConfigError where it is none."""
     yaml = import_object("ruamel.yaml:YAML")(typ="rt")
     try:
         tree = yaml.load(text)
@@ -198,14 +199,15 @@ def _too_large(path: Path) -> ConfigError:
     )
 
 
-def _leaves(prefix: str, tree: Any, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
+def leaves(prefix: str, tree: Any, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
+    """Key, value and line of all that such a mapping sets."""
     for name, value in tree.items():
         line = tree.lc.key(name)[0] + 1
         key = f"{prefix}{name}"
         if key == "model" and isinstance(value, str):
             yield "model.default", value, line
         elif isinstance(value, dict) and value and key not in known:
-            yield from _leaves(f"{key}.", value, known)
+            yield from leaves(f"{key}.", value, known)
         else:
             yield key, _bare(value), line
 

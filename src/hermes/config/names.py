@@ -1,6 +1,6 @@
 """Names by which settings are also known: environment variables, keys that were renamed, and second names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -11,7 +11,7 @@ from hermes.lib.data_files import data_table
 class SettingNames(Struct, frozen=True):
     """`variables` set a key, those of the `environment` say something else; `renamed` maps the old name of a
     key to the new one, `also` a second name to the first. `meant` says of keys of others what says the same
-    here.
+    here. The keys of `shared` mean the same in the original, and none of them lets a session do more.
     """
 
     variables: Mapping[str, str]
@@ -19,6 +19,7 @@ class SettingNames(Struct, frozen=True):
     renamed: Mapping[str, str]
     also: Mapping[str, str]
     meant: Mapping[str, str]
+    shared: Mapping[str, Sequence[str]]
 
 
 @cache
@@ -36,3 +37,9 @@ def meant(key: str) -> str:
 def first_name(key: str) -> str:
     """The key that a second name stands for; any other key is its own."""
     return setting_names().also.get(key, key)
+
+
+def shared_keys() -> Iterator[str]:
+    """The keys that can be taken over from a settings file of the original as they stand."""
+    for section, keys in setting_names().shared.items():
+        yield from (f"{section}.{key}" if section != "top" else key for key in keys)

@@ -5,11 +5,12 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from hermes.lib.beneath import FOLDER, change_mode, held
+from hermes.lib.beneath import FOLDER, change_mode, held, open_path
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -20,6 +21,12 @@ class _Level(Struct, frozen=True):
     name: str
     identity: tuple[int, int]
     folders: list[str]
+
+
+def remove_folder(path: Path) -> None:
+    """Remove what is at a path with all in it, as `remove_tree`; nothing where nothing is."""
+    with suppress(FileNotFoundError), held(open_path(path.parent.resolve(), FOLDER)) as above:
+        remove_tree(above, path.name)
 
 
 def remove_tree(folder: int, name: str) -> None:

@@ -19,15 +19,16 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     """The bytes of a file; OddFile for a pipe and the like, which might never end, and for more than `most`
     bytes. The null device is an empty file.
     """
-    return _read(os.open(path, _READING), path, most)
+    return read_open(os.open(path, _READING), path, most)
 
 
 def read_resolved(path: Path, most: int = SMALL) -> bytes:
     """The same for a path whose links were followed before: OSError where it is one by now."""
-    return _read(os.open(path, _READING | os.O_NOFOLLOW), path, most)
+    return read_open(os.open(path, _READING | os.O_NOFOLLOW), path, most)
 
 
-def _read(descriptor: int, path: Path, most: int) -> bytes:
+def read_open(descriptor: int, path: Path, most: int = SMALL) -> bytes:
+    """The same for an open file, which is closed; `path` is what it is called in an error."""
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not (stat.S_ISREG(found.st_mode) or os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116

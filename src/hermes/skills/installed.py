@@ -10,9 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import make_private
-from hermes.lib.removal import remove_tree
+from hermes.lib.removal import remove_folder
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
@@ -70,7 +69,7 @@ class InstalledSkills:
                 raise SkillError(f"There is no SKILL.md in {origin}.")
             yield Candidate(folder=place, skill=load(place), source=origin, trust=trust, verdict=verdict)
         finally:
-            _remove(place.parent)
+            remove_folder(place.parent)
 
     def install(self, one: Candidate, *, category: str, at: float, force: bool) -> Installed:
         """Put a candidate in its place; KeptOut where the guard says no and nobody forces it, SkillError
@@ -104,7 +103,7 @@ class InstalledSkills:
             known = self.every()
             if name not in known:
                 raise SkillError(f"No skill {name[:80]!r} was installed; your own you delete by yourself.")
-            _remove(self.folder / known[name].place)
+            remove_folder(self.folder / known[name].place)
             write_lock(self.folder, {key: one for key, one in known.items() if key != name})
         return known[name]
 
@@ -143,7 +142,7 @@ class InstalledSkills:
         for one in self._quarantine.iterdir():
             with suppress(OSError):
                 if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
-                    _remove(one)
+                    remove_folder(one)
 
     def _put(self, source: Path, target: Path) -> None:
         """Move a folder to its place; what was there goes first, so that a kill in between leaves none of it
@@ -175,8 +174,3 @@ def _copy(source: Path, target: Path) -> None:
 
 def _is_of_git(path: str) -> bool:
     return path.endswith("/.git")
-
-
-def _remove(folder: Path) -> None:
-    with suppress(FileNotFoundError), held(open_path(folder.parent, FOLDER)) as above:
-        remove_tree(above, folder.name)

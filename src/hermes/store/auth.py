@@ -1,7 +1,8 @@
 """auth.json: credentials of providers and how they fare, shared by all processes of a home.
 
 Every change reads, changes and replaces the file under its lock, so what another process wrote is never lost.
-Keys of the file that nobody here knows stay as they are. What is no auth.json is never overwritten.
+Keys of the file that nobody here knows stay as they are, and so do entries of the original Hermes Agent,
+which are no credentials here. What is no auth.json is never overwritten.
 """
 
 import json
@@ -63,7 +64,12 @@ class AuthFile(Struct, frozen=True):
         """Put one in, or put it in the place of the one with its id."""
         with self._changed() as tree:
             rows = tree["providers"].setdefault(provider, [])
-            row = next((one for one in rows if one.get("id") == credential.id), None)
+            if not isinstance(rows, list):
+                raise StoreError(
+                    f"{self.path} has a sign-in of another program for {provider}; set HERMES_HOME to a"
+                    " folder of its own to sign in here."
+                )
+            row = next((one for one in _own_rows(tree, provider) if one.get("id") == credential.id), None)
             if row is None:
                 rows.append(row := {})
             _write_row(row, credential)
@@ -71,12 +77,12 @@ class AuthFile(Struct, frozen=True):
     def remove(self, provider: str, credential_id: str) -> bool:
         """Take one out; whether it was there."""
         with self._changed() as tree:
-            rows = tree["providers"].get(provider, [])
-            kept = [one for one in rows if one.get("id") != credential_id]
-            tree["providers"][provider] = kept
-            if not kept:
+            gone = [one for one in _own_rows(tree, provider) if one.get("id") == credential_id]
+            for one in gone:
+                tree["providers"][provider].remove(one)
+            if tree["providers"].get(provider) == []:
                 del tree["providers"][provider]
-        return len(kept) < len(rows)
+        return bool(gone)
 
     def change(
         self, provider: str, credential_id: str, update: Callable[[Credential], Credential]
@@ -86,7 +92,7 @@ class AuthFile(Struct, frozen=True):
         """
         with self._changed() as tree:
             for row, credential in zip(
-                tree["providers"].get(provider, []), _entries(tree, provider, self.path), strict=True
+                _own_rows(tree, provider), _entries(tree, provider, self.path), strict=True
             ):
                 if credential.id == credential_id:
                     changed = update(credential)
@@ -143,7 +149,9 @@ class AuthFile(Struct, frozen=True):
                 f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again."
             ) from error
         providers = tree.setdefault("providers", {}) if isinstance(tree, dict) else None
-        if not isinstance(providers, dict) or not all(isinstance(rows, list) for rows in providers.values()):
+        if not isinstance(providers, dict) or not all(
+            isinstance(one, list | dict) for one in providers.values()
+        ):
             raise StorageDamaged(
                 f"{self.path} is not a file of credentials; mend it, or move it away and sign in again."
             )
@@ -171,9 +179,16 @@ async def _taken(lock: "FileLock", patience: float) -> None:
             return
 
 
+def _own_rows(tree: dict[str, Any], provider: str) -> list[Any]:
+    """The rows of a provider without those of the original, which has other names for what is in them."""
+    rows = tree["providers"].get(provider)
+    every = rows if isinstance(rows, list) else []
+    return [one for one in every if not (isinstance(one, dict) and "access_token" in one)]
+
+
 def _entries(tree: dict[str, Any], provider: str, path: Path) -> tuple[Credential, ...]:
     try:
-        return tuple(msgspec.convert(row, Credential) for row in tree["providers"].get(provider, []))
+        return tuple(msgspec.convert(row, Credential) for row in _own_rows(tree, provider))
     except msgspec.ValidationError as error:
         raise StorageDamaged(
             f"{path}: a credential of {provider} is not one ({error}); mend it, or move the file away."

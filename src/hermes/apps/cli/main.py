@@ -35,6 +35,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("hermes.apps.cli.manual:completion", "What makes bash, zsh or fish complete commands."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
+    "import": (
+        "hermes.apps.cli.imports:import_",
+        "Take over what another agent has: settings, keys, sessions, skills, memory, MCP servers.",
+    ),
     "lock": (
         "hermes.apps.cli.lock:lock",
         "What the agent of this folder is made of (agent.lock): write, check, show.",

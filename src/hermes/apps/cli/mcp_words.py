@@ -85,8 +85,8 @@ def _is_hidden(header: str, server: McpServer) -> bool:
 
 def as_settings(server: McpServer) -> dict[str, Any]:
     """What of a server differs from the defaults, as it is written."""
-    plain = McpServer(command="x") if server.is_local else McpServer(url="x")
-    fields = {key: value for key, value in asdict(server).items() if value != getattr(plain, key)}
+    usual = asdict(McpServer(command="x")) | {"command": "", "url": ""}
+    fields = {key: value for key, value in asdict(server).items() if value != usual[key]}
     return _without_defaults(msgspec.to_builtins(fields))
 
 

@@ -1,0 +1,1 @@
+"""Homes of other agents: what is in them, and how it comes into a home of ours."""
