@@ -226,8 +226,8 @@ async def open_runtime(
         known = SecretValues(*secrets_of(values))
         connections = Connections(store=store, http=client, spawn=start, known=known)
         servers = _servers(home, values, flags, connections, ports)
-        tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
-        registry = tool_folder.registry
+        tools = open_tools(home, values, delegation.now, loaded.settings[CodeExecutionSettings], servers)
+        registry = tools.registry
         services, routing, environments = services_for(
             home, loaded, values, connections, ports, registry, servers
         )
@@ -237,7 +237,7 @@ async def open_runtime(
             routing=routing,
             environments=environments,
             delegation=delegation.now,
-            tool_folder=tool_folder,
+            tool_folder=tools,
             servers=servers,
             schemas=Schemas(registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
