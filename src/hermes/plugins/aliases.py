@@ -22,6 +22,8 @@ from hermes.config.home import Home
 from hermes.lib.data_files import data_table
 
 _PLACE: Final = "hermes.compat"
+ADAPTED_MEMORY: Final = "hermes.compat.adapted_memory:adapted"
+"""What makes a memory provider of the original's form one of ours."""
 
 
 class Guest(Struct, frozen=True, kw_only=True):
@@ -64,6 +66,7 @@ class PublishedNames:
         if publish is None and not hasattr(ours, "__path__"):
             return ours
         made = ModuleType(name, ours.__doc__)
+        vars(made).update({key: one for key, one in vars(ours).items() if _is_public(key, one)})
         vars(made).update(publish(self._guest) if publish else {})
         return made
 
@@ -169,3 +172,7 @@ def _is_there(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:
         return False
+
+
+def _is_public(name: str, value: object) -> bool:
+    return not name.startswith("_") and not isinstance(value, ModuleType)
