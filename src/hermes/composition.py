@@ -50,7 +50,7 @@ from hermes.models.reliability.route import Breakers, Route
 from hermes.models.settings import ModelSettings
 from hermes.models.side_calls import SideTask, Task, side_task
 from hermes.models.warming import EndpointWarmer
-from hermes.plugins.aliases import old_names
+from hermes.plugins.aliases import Guest, PublishedNames
 from hermes.plugins.settings import PluginSettings
 from hermes.skills.library import SkillLibrary
 from hermes.skills.settings import SkillSettings
@@ -369,6 +369,7 @@ def _routes(
 
 def open_tools(
     home: Home,
+    environ: Mapping[str, str],
     delegation: Callable[[], DelegationSettings],
     code: CodeExecutionSettings,
     *others: ToolSource,
@@ -378,7 +379,8 @@ def open_tools(
     """
     discover_builtin_tools()
     below = ToldOfKernel(LimitedDelegation(PROCESS, delegation), code)
-    folder = ToolFolder(home.tools, ToolRegistry(below, *others), importing=old_names)
+    names = PublishedNames(Guest(home=home, environ=environ))
+    folder = ToolFolder(home.tools, ToolRegistry(below, *others), prepare=names.lend)
     folder.refresh()
     return folder
 

@@ -233,9 +233,9 @@ async def open_runtime(
         known = SecretValues(*secrets_of(values))
         connections = Connections(store=store, http=client, spawn=start, known=known)
         servers = _servers(home, values, flags, connections, ports)
-        tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
+        tools = open_tools(home, values, delegation.now, loaded.settings[CodeExecutionSettings], servers)
         services, routing, environments = services_for(
-            home, loaded, values, connections, ports, tool_folder.registry, servers
+            home, loaded, values, connections, ports, tools.registry, servers
         )
         opener = SessionOpener(
             settings=loaded.settings,
@@ -243,9 +243,9 @@ async def open_runtime(
             routing=routing,
             environments=environments,
             delegation=delegation.now,
-            tool_folder=tool_folder,
+            tool_folder=tools,
             servers=servers,
-            schemas=Schemas(tool_folder.registry, config_file=home.config_file),
+            schemas=Schemas(tools.registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)

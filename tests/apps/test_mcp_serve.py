@@ -371,6 +371,7 @@ async def test_a_server_that_is_told_to_end_ends_its_turns_in_words(
         async with anyio.create_task_group() as group:
             group.start_soon(send)
             await until(is_asked)
+            await anyio.sleep(1)  # the turn has heard the first words
             process.send_signal(number)
             await anyio.to_thread.run_sync(process.wait, 30)
             group.cancel_scope.cancel()

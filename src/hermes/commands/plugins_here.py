@@ -42,7 +42,8 @@ class PluginsHere(Struct, frozen=True, kw_only=True):
 def plugins_here(home: Home, settings: Settings, environ: Mapping[str, str]) -> PluginsHere:
     """Load the plugins that are enabled, and tell of the others."""
     servers = known_servers(home, settings[McpSettings].mcp_servers, environ, SYSTEM_PORTS)
-    tools = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings], servers)
+    delegation, code = settings[DelegationSettings], settings[CodeExecutionSettings]
+    tools = open_tools(home, environ, lambda: delegation, code, servers)
     user_home = Path(environ.get("HOME") or Path.home())
     host = PluginHost(
         registry=tools.registry,

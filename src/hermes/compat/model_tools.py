@@ -1,6 +1,8 @@
 """`model_tools`: definitions and calls of tools under their published names (tools runtime paper)."""
 
-from collections.abc import Mapping
+import asyncio  # noqa: TID251  # a plugin's own code is asyncio
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from hermes.tools.registry import registry, tool_error
@@ -32,3 +34,9 @@ def get_all_tool_names() -> list[str]:
 def get_toolset_for_tool(tool_name: str) -> str | None:
     """The toolset a tool belongs to, or None."""
     return registry.get_toolset_for_tool(tool_name)
+
+
+def _run_async(coro: Coroutine[Any, Any, Any]) -> Any:
+    """What a coroutine gives, for plain code; it runs on a loop of its own."""
+    with ThreadPoolExecutor(max_workers=1) as threads:
+        return threads.submit(asyncio.run, coro).result()

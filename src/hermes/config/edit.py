@@ -193,11 +193,21 @@ def is_secret(name: str) -> bool:
 
 def set_secret(env_file: Path, name: str, value: str) -> None:
     """Set one NAME=value line of `.env`; the file is readable by its owner alone."""
+    quoted = value if value.isalnum() else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    _put_secret(env_file, name, f"{name}={quoted}\n")
+
+
+def unset_secret(env_file: Path, name: str) -> None:
+    """Remove the lines of `.env` that set this name."""
+    if env_file.is_file():
+        _put_secret(env_file, name, "")
+
+
+def _put_secret(env_file: Path, name: str, line: str) -> None:
     with _locked(env_file):
         lines = env_file.read_text(encoding="utf-8").splitlines() if env_file.is_file() else []
-        kept = [line for line in lines if line.partition("=")[0].strip() != name]
-        quoted = value if value.isalnum() else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-        write_atomic(env_file, "\n".join([*kept, f"{name}={quoted}", ""]).encode(), mode=0o600)
+        kept = [f"{one}\n" for one in lines if one.partition("=")[0].strip() != name]
+        write_atomic(env_file, "".join([*kept, line]).encode(), mode=0o600)
 
 
 def _change(config_file: Path, key: str, value: Any) -> None:

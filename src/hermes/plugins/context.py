@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
+from hermes.lib.lazy import import_object
+from hermes.plugins.aliases import ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
 from hermes.plugins.llm import PluginLlm
 from hermes.plugins.manifest import PluginManifest, is_name
@@ -33,7 +36,7 @@ def _keeps(kind: str) -> Callable[["PluginContext", Any], None]:
     """A method that keeps a provider of one kind for the part of Hermes that asks for it."""
 
     def register(self: "PluginContext", provider: Any) -> None:
-        self._keep(kind, str(getattr(provider, "name", "") or type(provider).__name__), provider)
+        self.keep(kind, str(getattr(provider, "name", "") or type(provider).__name__), provider)
 
     register.__doc__ = f"Keep a {kind.replace('_', ' ')} for the part of Hermes that asks for one."
     return register
@@ -136,6 +139,14 @@ class PluginContext:
         )
         self.provides.append(f"hook {hook_name}")
 
+    def has_hook(self, hook_name: str) -> bool:
+        """Whether anything is called at a hook point."""
+        return hook_name in self._host.hooks
+
+    def tell_hook(self, hook_name: str, **told: Any) -> None:
+        """Tell the callbacks of a hook point, from a thread."""
+        self._host.loop.run_blocking(partial(self._host.hooks.observe, hook_name, **told))
+
     def register_middleware(self, kind: str, callback: HookCallback) -> None:
         """Have a callback change the arguments of calls (`tool_request`) or stand around them
         (`tool_execution`). Those of requests to models are kept: nothing calls them yet.
@@ -147,7 +158,7 @@ class PluginContext:
         if name not in _LATER.values():
             known = ", ".join((*_MIDDLEWARE, *_LATER.values()))
             raise ValueError(f"There is no middleware {kind!r}; there are {known}.")
-        self._keep("middleware", f"{name} {len(self.provides)}", callback)
+        self.keep("middleware", f"{name} {len(self.provides)}", callback)
 
     def register_command(
         self, name: str, handler: Callable[[str], Any], description: str = "", args_hint: str = ""
@@ -193,7 +204,7 @@ class PluginContext:
     def register_context_engine(self, engine: Any) -> None:
         """Let `context.engine` choose a context manager by its name."""
         if not hasattr(engine, "make_room"):
-            self._keep("context_engine", str(engine.name), engine)
+            self.keep("context_engine", str(engine.name), engine)
             return
         self._refuse_over()
         self._host.engines.register(str(engine.name), lambda _: engine)
@@ -201,12 +212,11 @@ class PluginContext:
         self.provides.append(f"context engine {engine.name}")
 
     def register_memory_provider(self, provider: Any) -> None:
-        """Let `memory.provider` choose a memory by its name."""
-        if not hasattr(provider, "session_started"):
-            self._keep("memory_provider", str(provider.name), provider)
-            return
+        """Let `memory.provider` choose a memory by its name, of our form or of the original's."""
         self._refuse_over()
-        self._host.memory.register(str(provider.name), lambda _: provider)
+        is_ours = hasattr(provider, "session_started")
+        make = (lambda _: provider) if is_ours else partial(import_object(ADAPTED_MEMORY), provider)
+        self._host.memory.register(str(provider.name), make)
         self._undo.callback(self._host.memory.withdraw, str(provider.name))
         self.provides.append(f"memory provider {provider.name}")
 
@@ -215,7 +225,7 @@ class PluginContext:
     ) -> None:
         """Keep a side task, with what it is called, what it is for and its defaults."""
         about = {"display_name": display_name, "description": description, "defaults": dict(defaults or {})}
-        self._keep("auxiliary_task", key, about)
+        self.keep("auxiliary_task", key, about)
 
     def register_platform(
         self,
@@ -227,11 +237,11 @@ class PluginContext:
     ) -> None:
         """Keep a chat platform for the gateway."""
         about = {"label": label, "adapter_factory": adapter_factory, "check_fn": check_fn, **entry}
-        self._keep("platform", name, about)
+        self.keep("platform", name, about)
 
     def register_slack_action_handler(self, action_id: str, callback: Callable[..., Any]) -> None:
         """Keep what is called when a button of that id is pressed in Slack."""
-        self._keep("slack_action_handler", action_id, callback)
+        self.keep("slack_action_handler", action_id, callback)
 
     register_image_gen_provider = _keeps("image_gen_provider")
     register_video_gen_provider = _keeps("video_gen_provider")
@@ -242,6 +252,16 @@ class PluginContext:
     register_secret_source = _keeps("secret_source")
     register_dashboard_auth_provider = _keeps("dashboard_auth_provider")
 
+    def keep(self, kind: str, name: str, value: Any) -> None:
+        """Keep something for the part of Hermes that asks for its kind."""
+        self._refuse_over()
+        one = Provision(kind=kind, name=name, plugin=self.manifest.key, value=value)
+        if any(other.name == name for other in self._host.extensions.of_kind(kind)):
+            raise self._taken(kind, name)
+        self._host.extensions.provisions.append(one)
+        self._undo.callback(self._host.extensions.provisions.remove, one)
+        self.provides.append(f"{kind.replace('_', ' ')} {name}")
+
     def after(self, undo: Callable[[], object]) -> None:
         """Have this done as well when it is withdrawn."""
         self._undo.callback(undo)
@@ -251,15 +271,6 @@ class PluginContext:
         self._is_over = True
         self._undo.close()
         self._host.registry.deregister_source(self.source)
-
-    def _keep(self, kind: str, name: str, value: Any) -> None:
-        self._refuse_over()
-        one = Provision(kind=kind, name=name, plugin=self.manifest.key, value=value)
-        if any(other.name == name for other in self._host.extensions.of_kind(kind)):
-            raise self._taken(kind, name)
-        self._host.extensions.provisions.append(one)
-        self._undo.callback(self._host.extensions.provisions.remove, one)
-        self.provides.append(f"{kind.replace('_', ' ')} {name}")
 
     def _add(self, kind: str, table: dict[str, Any], name: str, one: object) -> None:
         self._refuse_over()

@@ -22,7 +22,7 @@ import msgspec
 from hermes.config.home import Home
 from hermes.hooks import SPECS, Hooks, wanted_arguments
 from hermes.lib.threads import submit
-from hermes.plugins.aliases import of_home, old_names
+from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
 from hermes.plugins.loading import module_of
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
 
@@ -64,9 +64,11 @@ class _ServedPlugin:
         """Load the plugin and tell what it adds, or what went wrong."""
         context, name = self._context, f"{PLUGIN_MODULES}isolated"
         try:
-            given = of_home(home, dict(os.environ))  # noqa: TID251  # what it was given
-            with old_names(given), context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
-                module_of(Path(folder), name).register(context)
+            environ = dict(os.environ)  # noqa: TID251  # what it was given
+            names = PublishedNames(Guest(home=home, environ=environ, context=context))
+            GuestFinder(name, names).install()
+            with context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
+                module_of(Path(folder), name, names).register(context)
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
             self._say({"fault": f"{type(error).__name__}: {error}"})
             return

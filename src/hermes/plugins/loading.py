@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
 from hermes.lib.visible import visible
-from hermes.plugins.aliases import of_home, old_names
+from hermes.plugins.aliases import Guest, GuestFinder, GuestLoader, PublishedNames
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
@@ -40,8 +40,7 @@ async def load_plugins(
     found = [*found]
     missing = {*settings.enabled} - {one.key for one in found}
     found += [FoundPlugin(key=key, source="user", path="", fault=_MISSING) for key in sorted(missing)]
-    with old_names(of_home(host.home, host.environ)):
-        return tuple([await _loaded(one, settings, host) for one in found])
+    return tuple([await _loaded(one, settings, host) for one in found])
 
 
 async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) -> LoadedPlugin:
@@ -87,8 +86,10 @@ def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost
 
 def _here(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
     """Load a plugin as a module of this process, which is called by that name."""
-    del host
-    _entry(one, name)(context)
+    names = PublishedNames(Guest(home=host.home, environ=host.environ, context=context))
+    package = one.package.module.partition(".")[0] if one.package else name
+    context.after(GuestFinder(package, names).install())
+    _entry(one, name, names)(context)
 
 
 def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
@@ -102,9 +103,9 @@ def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: 
     process.load(context)
 
 
-def _entry(one: FoundPlugin, name: str) -> Callable[[PluginContext], Any]:
+def _entry(one: FoundPlugin, name: str, names: PublishedNames) -> Callable[[PluginContext], Any]:
     """The function that registers what a plugin brings."""
-    loaded = one.package.load() if one.package else module_of(Path(one.path), name)
+    loaded = one.package.load() if one.package else module_of(Path(one.path), name, names)
     entry = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
     if not callable(entry):
         raise PluginError("it has no function register(ctx).", plugin=one.key, phase="load")
@@ -112,15 +113,16 @@ def _entry(one: FoundPlugin, name: str) -> Callable[[PluginContext], Any]:
     return found
 
 
-def module_of(folder: Path, name: str) -> ModuleType:
-    """Import a plugin's folder as a package of this name."""
+def module_of(folder: Path, name: str, names: PublishedNames) -> ModuleType:
+    """Import a plugin's folder as a package of this name, whose files import old names."""
     parent = ModuleType(PLUGIN_MODULES.rstrip("."))
     parent.__path__ = []
     sys.modules.setdefault(parent.__name__, parent)
+    start = folder / "__init__.py"
     spec = importlib.util.spec_from_file_location(
-        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+        name, start, loader=GuestLoader(name, str(start), names), submodule_search_locations=[str(folder)]
     )
-    if spec is None or spec.loader is None or not (folder / "__init__.py").is_file():
+    if spec is None or spec.loader is None or not start.is_file():
         raise PluginError("it has no __init__.py.", plugin=folder.name, phase="load")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

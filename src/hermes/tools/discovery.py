@@ -10,12 +10,12 @@ import logging
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, Final
 
 from msgspec import Struct
@@ -78,11 +78,11 @@ class ToolFolder:
         self,
         folder: Path,
         registry: ToolRegistry,
-        importing: Callable[[], AbstractContextManager[None]] = nullcontext,
+        prepare: Callable[[ModuleType], object] = lambda _: None,
     ) -> None:
-        """Load nothing yet. `importing` surrounds the loading of files (it provides the published names)."""
+        """Load nothing yet. `prepare` gets a file's module before it runs (it lends the published names)."""
         self.registry = registry
-        self._folder, self._importing = folder, importing
+        self._folder, self._prepare = folder, prepare
         self._seen: dict[Path, object] = {}
         self._modules: dict[Path, str] = {}
         self._faults: dict[Path, ToolFileFault] = {}
@@ -105,9 +105,8 @@ class ToolFolder:
         for path in {*changed, *(self._seen.keys() - present.keys())}:
             self._drop(path)
         self._seen = present
-        with self._importing():
-            for path in changed:
-                self._load(path)
+        for path in changed:
+            self._load(path)
 
     def close(self) -> None:
         """Forget the modules; sessions that hold a tool keep it."""
@@ -137,6 +136,7 @@ class ToolFolder:
         spec.has_location = True  # the module's __file__
         loaded = importlib.util.module_from_spec(spec)
         sys.modules[module] = loaded
+        self._prepare(loaded)
         try:
             with self.registry.loading(str(path), module) as refused:
                 loader.exec_module(loaded)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.plugins.aliases import old_names
+from hermes.config.home import Home
+from hermes.plugins.aliases import Guest, PublishedNames
 from hermes.tools.discovery import ToolFolder, discover_builtin_tools, registers_tools
 from hermes.tools.dispatch import Dispatcher
 from hermes.tools.registry import PROCESS, ToolRegistry
@@ -62,7 +63,8 @@ def test_only_a_top_level_register_call_makes_a_tool_file(source: str, found: bo
 
 
 def opened(folder: Path) -> ToolFolder:
-    found = ToolFolder(folder, ToolRegistry(PROCESS), importing=old_names)
+    names = PublishedNames(Guest(home=Home(root=folder)))
+    found = ToolFolder(folder, ToolRegistry(PROCESS), prepare=names.lend)
     found.refresh()
     return found
 
@@ -381,17 +383,32 @@ def test_the_published_functions_of_model_tools_and_toolsets_answer_for_the_runt
     assert unknown.startswith("Unknown tool: nope.")
 
 
-def test_old_names_are_the_same_objects_and_are_gone_afterwards() -> None:
-    import sys
-
+def test_old_names_are_the_same_objects_for_the_files_that_they_are_lent_to_and_no_others(
+    tmp_path: Path,
+) -> None:
     import hermes.tools.registry as ours
 
-    before = ours.__spec__
-    with old_names():
-        theirs = importlib.import_module("tools.registry")
+    before, place = ours.__spec__, tmp_path / "own.py"
+    place.write_text(
+        "import tools.registry\nfrom tools import registry as below\nregistry = tools.registry.registry\n"
+        "def late():\n    from model_tools import get_all_tool_names\n    return get_all_tool_names\n"
+        "def wrong(name):\n    exec(f'from tools.registry import {name}')\n"
+        "def absent():\n    import tools.nothing_of_that_name\n"
+        "registry.register('own_probe', 'own', {'name': 'own_probe'}, lambda args, **keywords: '')\n"
+    )
+    folder = opened(tmp_path)
+    module = next(one for name, one in sys.modules.items() if name.startswith("hermes_tool_files.own_"))
 
-        assert theirs is ours
-        with pytest.raises(ModuleNotFoundError):
-            importlib.import_module("tools.nothing_of_that_name")
-    assert "tools" not in sys.modules
+    assert folder.faults == ()
+    assert (module.below, module.tools.registry, module.late().__name__) == (ours, ours, "get_all_tool_names")
+    with pytest.raises(
+        ModuleNotFoundError, match=r"No module named 'tools.nothing_of_that_name': Hermes does"
+    ):
+        module.absent()
+    with pytest.raises(
+        ImportError, match=r"cannot import name 'nope' from 'tools.registry': Hermes does not"
+    ):
+        module.wrong("nope")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("tools.registry")
     assert ours.__spec__ is before

@@ -1,6 +1,7 @@
 """The server on a port of this machine, for clients that know its token."""
 
 import hmac
+import signal
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -18,10 +19,13 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 def bound(port: int) -> socket.socket:
-    """A socket on this machine alone; port 0 is any that is free. OSError where it is taken."""
+    """A socket on this machine alone, at which who comes before we serve waits; port 0 is any that is free.
+    OSError where it is taken.
+    """
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.bind((HOST, port))
+    found.listen()
     return found
 
 
@@ -33,6 +37,7 @@ async def serve_http(server: Any, listening: socket.socket, token: str) -> None:
     config = required("uvicorn:Config")(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=_CLOSING
     )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it raises it anew, which would end us at once
     await required("uvicorn:Server")(config).serve(sockets=[listening])
 
 

@@ -1,0 +1,1 @@
+"""`agent`: a package of published names; nothing is in it but its modules."""

@@ -1,0 +1,1 @@
+"""`agent.secret_sources`: a package of published names."""

@@ -1,0 +1,1 @@
+"""`gateway.platforms`: a package of published names."""

@@ -1,0 +1,1 @@
+"""`hermes_cli`: a package of published names; nothing is in it but its modules."""

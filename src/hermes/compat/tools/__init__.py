@@ -1,0 +1,1 @@
+"""`tools`: a package of published names; nothing is in it but its modules."""

@@ -1,0 +1,3 @@
+from tests.scenarios.planted_plugins import plant
+
+__all__ = ["plant"]
