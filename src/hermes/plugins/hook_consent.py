@@ -66,9 +66,14 @@ class HookConsent:
 
 def hook_digest(event: str, hook: ShellHook) -> str:
     """What names a command at a hook point, with the content of the files that its words name."""
-    files = [(str(path), hashlib.sha256(_content(path)).hexdigest()) for path in files_named(hook)]
+    files = [*named_contents(hook).items()]
     text = json.dumps([event, hook.command, hook.shell, hook.matcher, files])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def named_contents(hook: ShellHook) -> dict[str, str]:
+    """The files that a command names, each with a hash of what it holds."""
+    return {str(path): hashlib.sha256(_content(path)).hexdigest() for path in files_named(hook)}
 
 
 def files_named(hook: ShellHook) -> Iterator[Path]:
