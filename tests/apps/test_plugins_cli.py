@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hermes.config.edit import list_items
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.conftest import Run
 from tests.apps.test_tui_program import Place
@@ -85,6 +87,23 @@ def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
     again = run("plugins", "install", address, "--yes", "--enable").stdout
     assert again.endswith(f"Installed in {place}. It is loaded in sessions that begin now.\n")
     assert run("plugins", "list").stdout.split()[:2] == ["luck", "loaded"]
+
+
+def test_plugins_that_several_processes_enable_and_disable_at_once_are_all_as_they_were_told(
+    environ: dict[str, str], run: Run
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    names = [f"p{number}" for number in range(6)]
+    for name in names:
+        (home / "plugins" / name).mkdir(parents=True)
+        (home / "plugins" / name / "plugin.yaml").write_text(f"name: {name}\n")
+        (home / "plugins" / name / "__init__.py").write_text("def register(ctx): pass\n")
+    (home / "config.yaml").write_text(json.dumps({"plugins": {"enabled": names[:3]}}))
+    words = [("disable", name) for name in names[:3]] + [("enable", name) for name in names[3:]]
+    with ThreadPoolExecutor(6) as pool:
+        done = list(pool.map(lambda one: run("plugins", *one).returncode, words))
+    left = sorted(list_items(home / "config.yaml", "plugins.enabled"))
+    assert (done, left) == ([0] * 6, names[3:])
 
 
 def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
