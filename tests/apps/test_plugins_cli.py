@@ -106,6 +106,21 @@ def test_plugins_that_several_processes_enable_and_disable_at_once_are_all_as_th
     assert (done, left) == ([0] * 6, names[3:])
 
 
+def test_a_plugin_that_takes_the_name_of_one_that_is_gone_has_nothing_of_its_rights(
+    repository: Path, environ: dict[str, str], run: Run
+) -> None:
+    home, where = Path(environ["HERMES_HOME"]), str(repository / "luck")
+    run("plugins", "install", where, "-y")
+    run("plugins", "enable", "luck", "--allow-tool-override")
+    run("plugins", "remove", "luck", "-y")
+    assert (home / "config.yaml").read_text() == "plugins:\n  enabled: []\n"
+    (home / "config.yaml").write_text("plugins: {enabled: [luck, other]}\n")
+    told = run("plugins", "install", where, "-y").stdout
+    assert told.endswith("hermes plugins enable luck has it loaded.\n")
+    assert (home / "config.yaml").read_text() == "plugins: {enabled: [other]}\n"
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "off"]
+
+
 def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
     environ: dict[str, str], run: Run, work: Path
 ) -> None:

@@ -68,7 +68,7 @@ def _covers(item: Known, key: str) -> bool:
 
 def unset_key(config_file: Path, key: str) -> bool:
     """Remove `key` from the file, or what it is a second name of; whether it was there."""
-    return _removed(config_file, key) or _removed(config_file, first_name(key))
+    return take_from(config_file, key.split(".")) or take_from(config_file, first_name(key).split("."))
 
 
 def absent(config_file: Path, key: str) -> ConfigError:
@@ -78,11 +78,12 @@ def absent(config_file: Path, key: str) -> ConfigError:
     return ConfigError(f"{key} is not set in {config_file}; its default is in force.", key=key)
 
 
-def _removed(config_file: Path, key: str) -> bool:
+def take_from(config_file: Path, place: Sequence[str]) -> bool:
+    """Remove what is at a place of the file, and sections that are empty then; whether it was there."""
     with _locked(config_file):
         yaml, tree = _open(config_file)
         nodes: list[Any] = [tree]
-        *sections, name = key.split(".")
+        *sections, name = place
         for section in sections:
             nodes.append(nodes[-1].get(section) if isinstance(nodes[-1], dict) else None)
         if not isinstance(nodes[-1], dict) or name not in nodes[-1]:

@@ -36,8 +36,10 @@ def install(choices: Choices, where: str, *, enable: bool, yes: bool) -> None:
         if not (yes or agreed(f"Install it from {one.source}?", "installs")):
             click.echo("Nothing was installed.")
             return
-        place = _installed(choices).install(one, at=SYSTEM_PORTS.now())
         name = one.manifest.name
+        if not (home.plugins / name).exists():  # a yes to an earlier one of that name is none to this one
+            edit.remove_from_list(home.config_file, "plugins.enabled", name)
+        place = _installed(choices).install(one, at=SYSTEM_PORTS.now())
         if enable:
             enable_in(home.config_file, name)
         more = (
@@ -69,12 +71,14 @@ def update(choices: Choices, names: Sequence[str]) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def remove(choices: Choices, name: str, *, yes: bool) -> None:
-    """Remove a plugin's folder."""
-    to_change(choices)
+    """Remove a plugin's folder, and what the settings let it do."""
+    home = to_change(choices)
     if not (yes or agreed(f"Remove {name}?", "removes")):
         click.echo("Nothing was removed.")
         return
     _installed(choices).remove(name)
+    edit.remove_from_list(home.config_file, "plugins.enabled", name)
+    edit.take_from(home.config_file, ("plugins", "entries", name))
     click.echo(f"{name} is gone.")
 
 
