@@ -4,6 +4,7 @@ name, so that another script under the same name is asked about again.
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,12 +14,17 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from hermes.environments.named_files import paths_named
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.small_files import read_small
 from hermes.plugins.settings import ShellHook
 from hermes.types.error import ConfigError
 
 FILE: Final = "shell-hooks-allowlist.json"
+_HOME: Final = re.compile(r"(?<![\w/~.-])~(?=/)|\$HOME\b|\$\{HOME\}")
+_WRITTEN: Final = re.compile(r">[>|]?\s*[^\s'\"();|&<>`]+")
+_LARGEST: Final = 268_435_456
+"""Bytes of a program that a command names."""
 
 
 class AcceptedHook(Struct, frozen=True, kw_only=True):
@@ -77,12 +83,15 @@ def named_contents(hook: ShellHook) -> dict[str, str]:
 
 
 def files_named(hook: ShellHook) -> Iterator[Path]:
-    """The files that a command names: its program, where that is no name to be looked up, and its script."""
-    for word in words_of(hook.command):
-        path = Path(word).expanduser()
+    """The files that a command names, inside the texts of programs that it quotes, below folders and by
+    patterns, too. What it only writes or adds to is none.
+    """
+    text = _HOME.sub(lambda _: str(Path.home()), _WRITTEN.sub(" ", hook.command))
+    words = (part for word in words_of(text) for part in (word, *word.split()))
+    for path in paths_named(text, str(Path.cwd()), [str(Path(one).absolute()) for one in words]):
         with suppress(OSError, ValueError):
-            if path.is_file():
-                yield path.absolute()
+            if Path(path).is_file():
+                yield Path(path)
 
 
 def words_of(command: str) -> list[str]:
@@ -95,6 +104,6 @@ def words_of(command: str) -> list[str]:
 
 def _content(path: Path) -> bytes:
     try:
-        return read_small(path)
+        return read_small(path, _LARGEST)
     except OSError as error:
         return str(error).encode()
