@@ -106,6 +106,52 @@ def test_plugins_that_several_processes_enable_and_disable_at_once_are_all_as_th
     assert (done, left) == ([0] * 6, names[3:])
 
 
+LINKS = {"absolute": "/etc", "relative": "../../..", "back": "folder/../../..", "chain": "second"}
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+def test_a_plugin_whose_links_lead_out_of_it_is_neither_installed_nor_enabled(
+    environ: dict[str, str], run: Run, work: Path, target: str
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    folder = work / ".hermes" / "plugins" / "luck"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(CODE)
+    (folder / "out").symlink_to(target)
+    if target == "second":
+        (folder / "second").symlink_to("../elsewhere")
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("plugins: {project: true, enabled: [luck]}\n")
+    (home / "trust.json").write_text(json.dumps({str(work.resolve()): True}))
+    for words in (("install", str(folder), "-y"), ("enable", "luck")):
+        done = run("plugins", *words)
+        why = f"is a link to {target}, which leads out of the plugin."
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"hermes: {folder}/out {why}\n")
+    assert not (home / "plugins" / "luck").exists()
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "faulty"]
+
+
+def test_links_inside_of_a_plugin_are_among_its_files_with_where_they_lead(
+    repository: Path, run: Run
+) -> None:
+    (repository / "luck" / "data").mkdir()
+    (repository / "luck" / "data" / "one.txt").touch()
+    (repository / "luck" / "again").symlink_to("data")
+    (repository / "luck" / "code.py").symlink_to("__init__.py")
+    told = run("plugins", "install", str(repository / "luck"), "-y").stdout.splitlines()[3]
+    assert told == "files: __init__.py, again -> data, code.py -> __init__.py, data/one.txt, plugin.yaml"
+
+
+def test_no_link_of_a_repository_is_taken_for_a_plugin_of_it(
+    repository: Path, tmp_path: Path, run: Run
+) -> None:
+    (repository / "luck").rename(tmp_path / "luck")
+    (repository / "luck").symlink_to(tmp_path / "luck")
+    done = run("plugins", "install", str(repository), "-y")
+    assert done.stderr == "hermes: Name one of its plugins with #PATH; there are: none.\n"
+
+
 def test_a_plugin_that_takes_the_name_of_one_that_is_gone_has_nothing_of_its_rights(
     repository: Path, environ: dict[str, str], run: Run
 ) -> None:
