@@ -205,6 +205,15 @@ def test_locked_starts_where_nothing_differs_and_refuses_with_a_sentence_where_s
     assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", why)
 
 
+def test_a_server_for_other_agents_starts_locked_as_any_session_does(hermes: Run, home: Path) -> None:
+    hermes("lock", "write")
+    good = hermes("--locked", "mcp", "serve")
+    (home / "SOUL.md").write_text("You are quick.\n")
+    refused = hermes("--locked", "mcp", "serve")
+    assert (good.returncode, refused.returncode) == (0, 2)
+    assert refused.stderr.startswith("hermes: This agent is not as agent.lock has it: prompt identity")
+
+
 def test_locked_goes_with_a_new_session(hermes: Run, home: Path) -> None:
     done = hermes("--locked", "-c", "-z", "Hello")
     why = "hermes: --locked goes with a new session: one that is resumed keeps the prompt and tools it began with.\n"
