@@ -19,6 +19,7 @@ from hermes.plugins.shell_hooks import CommandHook
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.error import ConfigError
+from hermes.types.event import Notice
 from hermes.types.message import ToolResult, User
 
 pytestmark = pytest.mark.anyio
@@ -65,11 +66,14 @@ async def look(where: str) -> str:
     return f"seen {where}"
 
 
-async def asked(runtime: Runtime, cwd: Path) -> Session:
-    options = SessionOptions(
+def options(cwd: Path) -> SessionOptions:
+    return SessionOptions(
         base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), cwd=cwd, functions=(look,)
     )
-    session = await runtime.session(options)
+
+
+async def asked(runtime: Runtime, cwd: Path) -> Session:
+    session = await runtime.session(options(cwd))
     await session.send("go")
     await session.close()
     return session
@@ -145,7 +149,11 @@ async def test_what_a_command_prints_at_a_prompt_is_added_and_a_stop_hook_has_th
     )
     hook = {"command": script(code)}
     async with opened(environ, looking(), UserPromptSubmit=[hook], Stop=[hook]) as runtime:
-        session = await asked(runtime, tmp_path)
+        session = await runtime.session(options(tmp_path))
+        async with session.stream("go") as events:
+            told = [one.text async for one in events if isinstance(one, Notice)]
+        await session.close()
+    assert told == ["A hook has the turn go on: look again"]
     blocks = [one.text for message in session.log if isinstance(message, User) for one in message.blocks]
     assert blocks == ["today is Monday", "look again"]
 
