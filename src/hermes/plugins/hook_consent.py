@@ -28,10 +28,11 @@ _LARGEST: Final = 268_435_456
 
 
 class AcceptedHook(Struct, frozen=True, kw_only=True):
-    """A command that was accepted, for people to read."""
+    """A command that was accepted, with its files by hash, for people to read."""
 
     event: str
     command: str
+    files: dict[str, str] = {}
 
 
 class HookConsent:
@@ -53,9 +54,19 @@ class HookConsent:
         """Whether this very command was accepted, with its files as they are now."""
         return hook_digest(event, hook) in self.every()
 
+    def news(self, event: str, hook: ShellHook) -> str:
+        """What a person is told of a command without a yes: that it is new, or what was changed."""
+        now = named_contents(hook).items()
+        same = [one for one in self.every().values() if (one.event, one.command) == (event, hook.command)]
+        if not same:
+            return "It is new."
+        changed = min(({Path(path).name for path, _ in now ^ one.files.items()} for one in same), key=len)
+        names = ", ".join(sorted(changed)) or "its matcher, or who reads it,"
+        return f"Since your yes {names} was changed."
+
     def accept(self, event: str, hook: ShellHook) -> None:
         """Keep a yes."""
-        accepted = AcceptedHook(event=event, command=hook.command)
+        accepted = AcceptedHook(event=event, command=hook.command, files=named_contents(hook))
         self._write(self.every() | {hook_digest(event, hook): accepted})
 
     def revoke(self, command: str) -> int:
