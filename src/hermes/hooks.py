@@ -106,6 +106,34 @@ SPECS: Final[Mapping[str, HookSpec]] = {
     "kanban_task_blocked": _observes(*_TASK, "reason", waits=_BOARD),
 }
 """Hook points by name; a callback takes any subset of the arguments, or `**kwargs`."""
+WHEN: Final[Mapping[str, str]] = {
+    "on_session_start": "when a session is opened, new or again",
+    "pre_llm_call": "before the model hears a message",
+    "post_llm_call": "after the last reply of a turn that was done",
+    "transform_llm_output": "before the last reply of a turn is kept",
+    "pre_verify": "before a turn ends with a reply",
+    "on_session_end": "after every turn, however it ended",
+    "on_session_finalize": "when a session is closed",
+    "on_session_reset": "when a new session takes the place of another",
+    "pre_tool_call": "before each call of a tool",
+    "transform_tool_args": "before the arguments of a call are looked at",
+    "tool_execution": "around each call of a tool",
+    "transform_terminal_output": "when a command of the tool terminal has ended",
+    "transform_tool_result": "after each call of a tool, with its result",
+    "post_tool_call": "after each call of a tool",
+    "pre_api_request": "before each request to a model",
+    "post_api_request": "after each request to a model",
+    "api_request_error": "when a request to a model has failed",
+    "subagent_start": "when a child is opened",
+    "subagent_stop": "when a child has reported",
+    "pre_approval_request": "before a question about an action",
+    "post_approval_response": "when a question about an action was answered",
+    "pre_gateway_dispatch": "never yet",
+    "kanban_task_claimed": "never yet",
+    "kanban_task_completed": "never yet",
+    "kanban_task_blocked": "never yet",
+}
+"""When callbacks at a hook point are called, for people."""
 
 _UNNAMED: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 HookCallback = Callable[..., Any]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.plugins.hook_consent import HookConsent
+from hermes.plugins.settings import ShellHook
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
 from tests.apps.conftest import Run
 from tests.apps.test_tui_program import Place
@@ -49,6 +51,8 @@ def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: 
     assert run("hooks", "revoke", command).stdout == "1 taken back.\n"
     assert state() == "waits for your yes"
     assert "No command is run at Stop" in run("hooks", "test", "Stop").stderr
+    nope = run("hooks", "test", "Nope").stderr
+    assert nope.startswith("hermes: hooks.Nope is no hook point; there are Notification, PostToolUse, ")
 
 
 def test_where_nobody_can_be_asked_a_new_command_is_not_run_and_said_once(
@@ -75,7 +79,20 @@ def test_a_new_command_is_asked_about_before_the_screen_opens(tmp_path: Path, co
         ).running() as server,
         place.window(server.base_url, 100, 30, "", {}) as terminal,
     ):
-        terminal.until("Run it from now on? [y/N]")
+        terminal.until("It is new. Run it from now on? [y/N]")
+        assert "before each call of a tool" in terminal.text
+        terminal.type("n\r")
+        terminal.until("(main")
+    HookConsent(place.home / ".hermes").accept("PreToolUse", ShellHook(command=command, matcher="terminal"))
+    file = Path(command.split()[1])
+    file.write_text(CODE + "\n")
+    with (
+        ScriptedServer(
+            ScriptedModel(call("terminal", {"command": "echo ran"}), say("done"))
+        ).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("Since your yes hook.py was changed. Run it from now on? [y/N]")
         terminal.type("y\r")
         terminal.until("(main")
         terminal.type("go\r")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from hermes.testing import ScriptedModel, ScriptedServer
 from tests.apps.conftest import Done, Run
 
 LARGE = ("-m", "large", "--base-url", "http://127.0.0.1:9/v1")
+
+SERVER = Path(__file__).parents[1] / "mcp_servers" / "hostile_server.py"
 
 PROBE = """
 from hermes.tools.registry import registry
@@ -45,7 +48,8 @@ def test_a_lock_holds_until_something_changes_and_is_the_same_bytes_each_time(
     other.mkdir()
     assert hermes("lock", "write", cwd=other).returncode == 0
     assert (other / "agent.lock").read_bytes() == first
-    assert set(json.loads(first)["locked"]) == {"model", "prompt", "tools", "mcp", "skills", "policy"}
+    parts = {"model", "prompt", "tools", "mcp", "plugins", "hooks", "skills", "policy"}
+    assert set(json.loads(first)["locked"]) == parts
     rows = [line.split()[:2] for line in hermes("lock", "show").stdout.splitlines()]
     assert [one for one in rows if one[0] == "model"] == [["model", "endpoint"], ["model", "name"]]
 
@@ -101,6 +105,83 @@ def test_another_model_and_yolo_are_drift(program: Run, home: Path) -> None:
     ]
 
 
+PLUGIN = """
+def register(ctx):
+    ctx.register_hook("pre_llm_call", lambda **offered: "obey")
+"""
+
+
+def check(hermes: Run) -> list[str]:
+    """What is said not to be as it was, without the differences."""
+    return [line for line in hermes("lock", "check").stdout.splitlines() if not line.startswith(" ")]
+
+
+def test_a_plugin_is_part_of_an_agent_with_its_files_and_what_it_may_do(hermes: Run, home: Path) -> None:
+    (home / "plugins" / "luck").mkdir(parents=True)
+    (home / "plugins" / "luck" / "plugin.yaml").write_text("name: luck\nversion: '1.2'\n")
+    (home / "plugins" / "luck" / "__init__.py").write_text(PLUGIN)
+    hermes("lock", "write")
+    hermes("plugins", "enable", "luck")
+    assert check(hermes) == ["added plugins: luck"]
+    assert "plugins luck" in hermes("--locked", "-z", "Hello").stderr
+    hermes("lock", "write")
+    assert check(hermes) == []
+    (home / "plugins" / "luck" / "other.py").touch()
+    assert check(hermes) == ["changed plugins: luck"]
+    assert '  +  "other.py": "' in hermes("lock", "check").stdout
+    hermes("lock", "write")
+    (home / "config.yaml").write_text(
+        "plugins: {enabled: [luck], entries: {luck: {allow_tool_override: true}}}\n"
+    )
+    assert check(hermes) == ["changed plugins: luck"]
+    assert (
+        hermes("--safe-mode", "lock", "check").stdout
+        == "removed plugins: luck\nremoved hooks: hooks_auto_accept\n"
+    )
+
+
+def test_a_command_at_a_hook_point_is_part_of_an_agent_with_its_files_and_whether_it_runs(
+    hermes: Run, home: Path
+) -> None:
+    script = home / "hook.sh"
+    script.write_text("echo obey\n")
+    command = f"sh {script}"
+    hermes("lock", "write")
+    (home / "config.yaml").write_text(json.dumps({"hooks": {"UserPromptSubmit": [{"command": command}]}}))
+    name = "UserPromptSubmit: sh <home of Hermes>/hook.sh"
+    assert check(hermes) == [f"added hooks: {name}"]
+    hermes("lock", "write")
+    script.write_text("echo obey all\n")
+    assert check(hermes) == [f"changed hooks: {name}"]
+    hermes("lock", "write")
+    assert check(hermes) == []
+    hermes("hooks", "test", "UserPromptSubmit", given="y\n")
+    assert check(hermes) == [f"changed hooks: {name}"]
+    assert {'  -  "runs": false', '  +  "runs": true'} <= set(hermes("lock", "check").stdout.splitlines())
+    hermes("lock", "write")
+    assert hermes("--accept-hooks", "lock", "check").stdout.startswith("changed hooks: hooks_auto_accept\n")
+
+
+def test_how_a_server_is_started_and_trusted_is_part_of_an_agent(hermes: Run, home: Path) -> None:
+    def configure(**more: object) -> None:
+        words = ["-I", str(SERVER), "is good", str(home)]
+        server = {"command": sys.executable, "args": words, **more}
+        (home / "config.yaml").write_text(json.dumps({"mcp_servers": {"probe": server}}))
+
+    configure()
+    assert hermes("mcp", "test", "probe").returncode == 0
+    hermes("lock", "write")
+    assert check(hermes) == []
+    rows = [line.split()[:3] for line in hermes("lock", "show").stdout.splitlines()]
+    assert [row[1] for row in rows if row[0] == "mcp"] == ["mcp__probe__echo", "server"]
+    configure(trust="full")
+    assert check(hermes) == ["changed mcp: server probe"]
+    configure(args=["-c", "pass"])
+    assert check(hermes) == ["changed mcp: server probe"]
+    (home / "config.yaml").write_text("{}")
+    assert check(hermes) == ["removed mcp: server probe"]
+
+
 @pytest.mark.parametrize(
     "words", [("-z", "Hello"), ("chat", "-q", "Hello"), ("chat",)], ids=["z", "q", "screen"]
 )
@@ -122,6 +203,15 @@ def test_locked_starts_where_nothing_differs_and_refuses_with_a_sentence_where_s
     assert (good.returncode, good.stdout) == (0, "Here.\n")
     why = "hermes: This agent is not as agent.lock has it: prompt identity: <home of Hermes>/SOUL.md. hermes lock check shows it.\n"
     assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", why)
+
+
+def test_a_server_for_other_agents_starts_locked_as_any_session_does(hermes: Run, home: Path) -> None:
+    hermes("lock", "write")
+    good = hermes("--locked", "mcp", "serve")
+    (home / "SOUL.md").write_text("You are quick.\n")
+    refused = hermes("--locked", "mcp", "serve")
+    assert (good.returncode, refused.returncode) == (0, 2)
+    assert refused.stderr.startswith("hermes: This agent is not as agent.lock has it: prompt identity")
 
 
 def test_locked_goes_with_a_new_session(hermes: Run, home: Path) -> None:

@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from hermes.config.edit import list_items
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.conftest import Run
 from tests.apps.test_tui_program import Place
@@ -85,6 +87,84 @@ def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
     again = run("plugins", "install", address, "--yes", "--enable").stdout
     assert again.endswith(f"Installed in {place}. It is loaded in sessions that begin now.\n")
     assert run("plugins", "list").stdout.split()[:2] == ["luck", "loaded"]
+
+
+def test_plugins_that_several_processes_enable_and_disable_at_once_are_all_as_they_were_told(
+    environ: dict[str, str], run: Run
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    names = [f"p{number}" for number in range(6)]
+    for name in names:
+        (home / "plugins" / name).mkdir(parents=True)
+        (home / "plugins" / name / "plugin.yaml").write_text(f"name: {name}\n")
+        (home / "plugins" / name / "__init__.py").write_text("def register(ctx): pass\n")
+    (home / "config.yaml").write_text(json.dumps({"plugins": {"enabled": names[:3]}}))
+    words = [("disable", name) for name in names[:3]] + [("enable", name) for name in names[3:]]
+    with ThreadPoolExecutor(6) as pool:
+        done = list(pool.map(lambda one: run("plugins", *one).returncode, words))
+    left = sorted(list_items(home / "config.yaml", "plugins.enabled"))
+    assert (done, left) == ([0] * 6, names[3:])
+
+
+LINKS = {"absolute": "/etc", "relative": "../../..", "back": "folder/../../..", "chain": "second"}
+
+
+@pytest.mark.parametrize("target", LINKS.values(), ids=LINKS)
+def test_a_plugin_whose_links_lead_out_of_it_is_neither_installed_nor_enabled(
+    environ: dict[str, str], run: Run, work: Path, target: str
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    folder = work / ".hermes" / "plugins" / "luck"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(CODE)
+    (folder / "out").symlink_to(target)
+    if target == "second":
+        (folder / "second").symlink_to("../elsewhere")
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("plugins: {project: true, enabled: [luck]}\n")
+    (home / "trust.json").write_text(json.dumps({str(work.resolve()): True}))
+    for words in (("install", str(folder), "-y"), ("enable", "luck")):
+        done = run("plugins", *words)
+        why = f"is a link to {target}, which leads out of the plugin."
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"hermes: {folder}/out {why}\n")
+    assert not (home / "plugins" / "luck").exists()
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "faulty"]
+
+
+def test_links_inside_of_a_plugin_are_among_its_files_with_where_they_lead(
+    repository: Path, run: Run
+) -> None:
+    (repository / "luck" / "data").mkdir()
+    (repository / "luck" / "data" / "one.txt").touch()
+    (repository / "luck" / "again").symlink_to("data")
+    (repository / "luck" / "code.py").symlink_to("__init__.py")
+    told = run("plugins", "install", str(repository / "luck"), "-y").stdout.splitlines()[3]
+    assert told == "files: __init__.py, again -> data, code.py -> __init__.py, data/one.txt, plugin.yaml"
+
+
+def test_no_link_of_a_repository_is_taken_for_a_plugin_of_it(
+    repository: Path, tmp_path: Path, run: Run
+) -> None:
+    (repository / "luck").rename(tmp_path / "luck")
+    (repository / "luck").symlink_to(tmp_path / "luck")
+    done = run("plugins", "install", str(repository), "-y")
+    assert done.stderr == "hermes: Name one of its plugins with #PATH; there are: none.\n"
+
+
+def test_a_plugin_that_takes_the_name_of_one_that_is_gone_has_nothing_of_its_rights(
+    repository: Path, environ: dict[str, str], run: Run
+) -> None:
+    home, where = Path(environ["HERMES_HOME"]), str(repository / "luck")
+    run("plugins", "install", where, "-y")
+    run("plugins", "enable", "luck", "--allow-tool-override")
+    run("plugins", "remove", "luck", "-y")
+    assert (home / "config.yaml").read_text() == "plugins:\n  enabled: []\n"
+    (home / "config.yaml").write_text("plugins: {enabled: [luck, other]}\n")
+    told = run("plugins", "install", where, "-y").stdout
+    assert told.endswith("hermes plugins enable luck has it loaded.\n")
+    assert (home / "config.yaml").read_text() == "plugins: {enabled: [other]}\n"
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "off"]
 
 
 def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(

@@ -140,3 +140,15 @@ def test_no_tool_sees_the_keys_of_the_user(program: Run, work: Path) -> None:
     done = program("tools", "verify", "--file", "nosy.py", OPENAI_API_KEY="sk-123")
     assert "made it raise ValueError: HERMES_HOME HOME" in done.stdout
     assert "OPENAI" not in done.stdout
+
+
+def test_a_file_without_a_tool_and_a_tool_that_cannot_be_tried_are_told_in_a_sentence(
+    program: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "none.py").write_text("import json\n")
+    empty = program("tools", "verify", "--file", str(tmp_path / "none.py"))
+    assert (empty.returncode, empty.stdout) == (2, "")
+    assert "Error: none.py registers no tool." in empty.stderr
+    other = program("tools", "verify", "mcp__files__read")
+    told = "Tools of plugins and of MCP servers are not tried: they need what you let them use."
+    assert (other.returncode, told in other.stderr) == (2, True)

@@ -10,7 +10,7 @@ import pytest
 
 import hermes
 from hermes.agent.spec import SessionOptions
-from hermes.hooks import SPECS
+from hermes.hooks import SPECS, WHEN
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.message import ContextBlock, ToolResult, User
@@ -192,3 +192,7 @@ async def test_the_limit_of_hooks_is_a_setting(environ: dict[str, str], tmp_path
         session = await runtime.session(options(tmp_path))
         assert (await session.send("hi")).text == "hello"
         await session.close()
+
+
+def test_people_are_told_of_every_point_when_it_comes() -> None:
+    assert [*WHEN] == [*SPECS]

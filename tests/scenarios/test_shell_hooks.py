@@ -13,12 +13,13 @@ import pytest
 import hermes
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
-from hermes.plugins.hook_consent import HookConsent
+from hermes.plugins.hook_consent import HookConsent, files_named
 from hermes.plugins.settings import ShellHook
 from hermes.plugins.shell_hooks import CommandHook
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.error import ConfigError
+from hermes.types.event import Notice
 from hermes.types.message import ToolResult, User
 
 pytestmark = pytest.mark.anyio
@@ -65,11 +66,14 @@ async def look(where: str) -> str:
     return f"seen {where}"
 
 
-async def asked(runtime: Runtime, cwd: Path) -> Session:
-    options = SessionOptions(
+def options(cwd: Path) -> SessionOptions:
+    return SessionOptions(
         base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), cwd=cwd, functions=(look,)
     )
-    session = await runtime.session(options)
+
+
+async def asked(runtime: Runtime, cwd: Path) -> Session:
+    session = await runtime.session(options(cwd))
     await session.send("go")
     await session.close()
     return session
@@ -145,7 +149,11 @@ async def test_what_a_command_prints_at_a_prompt_is_added_and_a_stop_hook_has_th
     )
     hook = {"command": script(code)}
     async with opened(environ, looking(), UserPromptSubmit=[hook], Stop=[hook]) as runtime:
-        session = await asked(runtime, tmp_path)
+        session = await runtime.session(options(tmp_path))
+        async with session.stream("go") as events:
+            told = [one.text async for one in events if isinstance(one, Notice)]
+        await session.close()
+    assert told == ["A hook has the turn go on: look again"]
     blocks = [one.text for message in session.log if isinstance(message, User) for one in message.blocks]
     assert blocks == ["today is Monday", "look again"]
 
@@ -169,6 +177,47 @@ async def test_a_command_is_run_only_after_a_yes_and_not_when_its_script_has_cha
     assert caplog.messages.count(told) == 1
     async with opened(environ, looking(), accepted=False, **hooks) as runtime:
         assert runtime.warnings == (told,)
+
+
+COMMANDS = {
+    "a program of a shell": "sh -c 'echo x; . {0}/in.sh'",
+    "a program of Python": "python3 -c 'import runpy; runpy.run_path(\"{0}/in.sh\")'",
+    "behind an equals sign": "bash --rcfile={0}/in.sh -i",
+    "by a folder": "sh -c 'cd {0} && sh in.sh'",
+    "by a variable": "sh -c '. $HOME/in.sh'",
+    "by a variable in braces": 'sh -c ". ${{HOME}}/in.sh"',
+    "below the home, in quotes": "sh -c '. ~/in.sh'",
+    "by a pattern": "sh -c 'cat {0}/*.sh | sh'",
+    "by a name with a space": "sh '{0}/a folder/in.sh'",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_yes_is_one_to_each_file_that_a_command_names_however_it_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "a folder").mkdir()
+    files = [tmp_path / "in.sh", tmp_path / "a folder" / "in.sh"]
+    for file in files:
+        file.write_text("echo one")
+    consent, hook = HookConsent(tmp_path / "home"), ShellHook(command=command.format(tmp_path))
+    consent.accept("Stop", hook)
+    before = consent.covers("Stop", hook)
+    for file in files:
+        file.write_text("echo two")
+    assert (before, consent.covers("Stop", hook)) == (True, False)
+
+
+def test_a_yes_lasts_while_a_command_writes_its_journal(tmp_path: Path) -> None:
+    (tmp_path / "in.sh").write_text("echo one")
+    consent = HookConsent(tmp_path / "home")
+    for written in (">>", "2>> ", ">", "> "):
+        hook = ShellHook(command=f"sh {tmp_path}/in.sh {written}{tmp_path}/journal", shell=True)
+        consent.accept("Stop", hook)
+        (tmp_path / "journal").write_text(written)
+        assert consent.covers("Stop", hook)
+        assert [one.name for one in files_named(hook)] == ["in.sh"]
 
 
 async def test_the_user_may_want_no_command_asked_about_and_the_safe_mode_runs_none(

@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from hermes.agent.reply_stream import without_secrets
 from hermes.lib.lazy import import_object
+from hermes.lib.text import clip
 from hermes.types.actor import Actor
 from hermes.types.delegation import ChildReport
-from hermes.types.event import TurnFinished
+from hermes.types.event import Notice, TurnFinished
 from hermes.types.message import Assistant, ContextBlock, Message, ToolResult, User
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 VERIFICATIONS: Final = 3
 """How often hooks may have one turn go on that was about to end."""
+_TOLD: Final = 500
+"""Letters of a hook's words that a person is told."""
 GOES_ON: Final = "(The turn goes on: a check of the answer asks for more.)"
 
 
@@ -96,6 +99,8 @@ async def has_more(session: "Session", reply: Assistant, attempt: int) -> bool:
     ports, block = session.services.ports, ContextBlock(kind="hook", text=wanted.message, source="pre_verify")
     origin = session.spec.actor.origin
     await session.append(User(id=ports.token(), at=ports.now(), text=GOES_ON, blocks=(block,), origin=origin))
+    why = clip(session.services.redactor.redact(wanted.message), _TOLD)
+    session.emit(Notice(level="info", text=f"A hook has the turn go on: {why}"))
     return True
 
 

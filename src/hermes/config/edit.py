@@ -35,7 +35,7 @@ def set_key(config_file: Path, key: str, text: str) -> Any:
     except msgspec.ValidationError as error:
         raise ConfigError(f"{key} cannot be {text!r}: {misfit(error, known.kind)}.", key=key) from error
     stored = value if inner else msgspec.to_builtins(converted)
-    _change(config_file, key, stored)
+    put_at(config_file, key.split("."), stored)
     return stored
 
 
@@ -68,7 +68,7 @@ def _covers(item: Known, key: str) -> bool:
 
 def unset_key(config_file: Path, key: str) -> bool:
     """Remove `key` from the file, or what it is a second name of; whether it was there."""
-    return _removed(config_file, key) or _removed(config_file, first_name(key))
+    return take_from(config_file, key.split(".")) or take_from(config_file, first_name(key).split("."))
 
 
 def absent(config_file: Path, key: str) -> ConfigError:
@@ -78,11 +78,12 @@ def absent(config_file: Path, key: str) -> ConfigError:
     return ConfigError(f"{key} is not set in {config_file}; its default is in force.", key=key)
 
 
-def _removed(config_file: Path, key: str) -> bool:
+def take_from(config_file: Path, place: Sequence[str]) -> bool:
+    """Remove what is at a place of the file, and sections that are empty then; whether it was there."""
     with _locked(config_file):
         yaml, tree = _open(config_file)
         nodes: list[Any] = [tree]
-        *sections, name = key.split(".")
+        *sections, name = place
         for section in sections:
             nodes.append(nodes[-1].get(section) if isinstance(nodes[-1], dict) else None)
         if not isinstance(nodes[-1], dict) or name not in nodes[-1]:
@@ -104,7 +105,7 @@ def migrate(config_file: Path) -> tuple[tuple[str, str], ...]:
         if value is None:
             continue
         if kept is None:
-            _change(config_file, new, value)
+            put_at(config_file, new.split("."), value)
         unset_key(config_file, old)
         done.append((old, new))
     return tuple(done)
@@ -120,7 +121,9 @@ def append_to_list(config_file: Path, key: str, item: str) -> None:
     """Add `item` to a list key unless it is in it; safe against other processes doing the same."""
     with _locked(config_file):
         yaml, tree = _open(config_file)
-        present = tree.setdefault(key, [])
+        *sections, name = key.split(".")
+        section = _section(tree, sections)
+        present = section[name] = section.get(name) or []
         if item not in present:
             present.append(item)
             _save(config_file, yaml, tree)
@@ -136,23 +139,22 @@ def replace_in_list(config_file: Path, key: str, item: str, other: str) -> None:
 
 def list_items(config_file: Path, key: str) -> tuple[str, ...]:
     """The items of a list key as they stand in the file, variables not filled in."""
-    return tuple(str(item) for item in _open(config_file)[1].get(key) or ())
+    return tuple(str(item) for item in _at(_open(config_file)[1], key) or ())
 
 
 def remove_from_list(config_file: Path, key: str, item: str) -> bool:
     """Take `item` out of a list key, its line and nothing else; whether it was there."""
     with _locked(config_file):
         yaml, tree = _open(config_file)
-        present = tree.get(key) or []
+        present = _at(tree, key) or []
         if item not in present:
             return False
         place = present.index(item)
-        kept = [other for index, other in enumerate(present) if index != place]
         text = _without_item(config_file.read_text(encoding="utf-8"), key, place)
-        if _open_text(text).get(key) == kept:
+        del present[place]
+        if _open_text(text) == tree:
             write_atomic(config_file, text.encode())
         else:  # a list on one line, or one written in an unusual way
-            del present[place]
             _save(config_file, yaml, tree)
     return True
 
@@ -161,9 +163,12 @@ def _without_item(text: str, key: str, place: int) -> str:
     """The YAML text without the lines of one item: the library would take the comment after them away,
     too.
     """
-    root = import_object("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
-    name, listed = next(pair for pair in root.value if pair[0].value == key)
+    listed = import_object("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
+    for step in key.split("."):
+        name, listed = next(pair for pair in listed.value if pair[0].value == step)
     item = listed.value[place]
+    if item.start_mark.line == name.start_mark.line:
+        return text
     lines = text.splitlines(keepends=True)
     end = item.end_mark.line + (1 if item.end_mark.column else 0)
     lines[item.start_mark.line : max(end, item.start_mark.line + 1)] = []
@@ -210,18 +215,26 @@ def _put_secret(env_file: Path, name: str, line: str) -> None:
         write_atomic(env_file, "".join([*kept, line]).encode(), mode=0o600)
 
 
-def _change(config_file: Path, key: str, value: Any) -> None:
+def put_at(config_file: Path, place: Sequence[str], value: Any) -> None:
+    """Put a value at a place of the file, whatever else other processes change there meanwhile; its names may
+    have dots.
+    """
     with _locked(config_file):
         yaml, tree = _open(config_file)
-        node = tree
-        *sections, name = key.split(".")
-        for section in sections:
-            inner = node.get(section)
-            if isinstance(inner, str) and section == "model":
-                inner = node[section] = {"default": inner}
-            node = inner if isinstance(inner, dict) else node.setdefault(section, {})
-        node[name] = value
+        *sections, name = place
+        _section(tree, sections)[name] = value
         _save(config_file, yaml, tree)
+
+
+def _section(tree: Any, names: Sequence[str]) -> Any:
+    """The mapping below these names, made where there is none."""
+    for name in names:
+        inner = tree.get(name)
+        if not isinstance(inner, dict):
+            inner = {"default": inner} if isinstance(inner, str) and name == "model" else {}
+            tree[name] = inner
+        tree = tree[name]
+    return tree
 
 
 def _locked(path: Path) -> FileLock:

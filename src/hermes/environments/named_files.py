@@ -50,7 +50,7 @@ def named_files(command: str, cwd: str, read: Iterable[str] = ()) -> NamedFiles:
     """
     digest = hashlib.blake2s(digest_size=10)
     found, room = dict[str, str](), _WHOLE
-    for path in _named(command, cwd, read):
+    for path in paths_named(command, cwd, read):
         if told := _told(path, room):
             found[path], room = told.runner, max(room - told.size, 0)
             digest.update(f"{path}\0".encode("utf-8", "surrogateescape") + told.digest)
@@ -58,7 +58,8 @@ def named_files(command: str, cwd: str, read: Iterable[str] = ()) -> NamedFiles:
     return NamedFiles(content=digest.hexdigest() if found else "", runners=runners)
 
 
-def _named(command: str, cwd: str, read: Iterable[str]) -> Iterator[str]:
+def paths_named(command: str, cwd: str, read: Iterable[str] = ()) -> Iterator[str]:
+    """The paths that a command may name, as `named_files` looks at them, whatever is there."""
     words = list(dict.fromkeys(_WORD.findall(_WRITTEN.sub(" ", command[:100_000]))))[:_WORDS]
     paths = [os.path.join(cwd, word) for word in words]  # noqa: PTH118  # each command waits for this
     paths += (path for one in read for path in _fitting(one))

@@ -42,9 +42,9 @@ class PluginCandidate(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> list[str]:
-        """The paths of its files."""
-        found = (one for one in self.folder.rglob("*") if not one.is_dir())
-        return sorted(str(one.relative_to(self.folder)) for one in found)
+        """The paths of its files, those of links with where they lead."""
+        found = (one for one in self.folder.rglob("*") if one.is_symlink() or not one.is_dir())
+        return sorted(_named(one, self.folder) for one in found)
 
 
 class InstalledPlugins:
@@ -137,7 +137,8 @@ def plugin_in(top: Path, path: str) -> Path:
         if chosen.is_relative_to(top.resolve()) and (chosen / FILE).is_file():
             return chosen
         raise PluginError(f"There is no {FILE} in {path[:200]}.", plugin=path, phase="install")
-    found = [one.parent for pattern in (FILE, f"*/{FILE}", f"*/*/{FILE}") for one in top.glob(pattern)]
+    every = (one.parent for pattern in (FILE, f"*/{FILE}", f"*/*/{FILE}") for one in top.glob(pattern))
+    found = [one for one in every if one.resolve().is_relative_to(top.resolve())]
     if len(found) == 1 or (found and found[0] == top):
         return found[0]
     names = ", ".join(str(one.relative_to(top)) for one in found[:20]) or "none"
@@ -145,7 +146,9 @@ def plugin_in(top: Path, path: str) -> Path:
 
 
 def copy_plugin(source: Path, target: Path) -> None:
-    """Copy a plugin's files, but for what git and Python keep there; PluginError where that cannot be."""
+    """Copy a plugin's files, but for what git and Python keep there; PluginError where that cannot be, or a
+    link leads out: what it leads to can become something else after somebody has looked at it.
+    """
     try:
         copy_aside(source.resolve(), target, Room(MOST_BYTES, MOST_FILES, skips=_is_left_out))
     except TooLarge as error:
@@ -154,6 +157,18 @@ def copy_plugin(source: Path, target: Path) -> None:
     except OSError as error:
         words = f"{source} cannot be copied: {error.strerror or error}."
         raise PluginError(words, plugin=source.name, phase="install") from error
+
+    for link in filter(Path.is_symlink, sorted(target.rglob("*"))):
+        if not link.resolve().is_relative_to(target.resolve()):
+            name, leads = link.relative_to(target), link.readlink()
+            remove_folder(target)
+            words = f"{source / name} is a link to {leads}, which leads out of the plugin."
+            raise PluginError(words, plugin=source.name, phase="install")
+
+
+def _named(path: Path, folder: Path) -> str:
+    below = str(path.relative_to(folder))
+    return f"{below} -> {path.readlink()}" if path.is_symlink() else below
 
 
 def _is_left_out(path: str) -> bool:

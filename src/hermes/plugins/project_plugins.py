@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from hermes.lib.files import make_private
-from hermes.lib.small_files import read_small
+from hermes.plugins.contents import contents
 from hermes.plugins.installed import copy_plugin, remove_folder
 
 CHANGED: Final = "nobody has looked at its files as they are now; hermes plugins enable {} does."
@@ -29,23 +29,7 @@ class ProjectPlugins:
     def accepted(self, plugin: Path) -> Path | None:
         """The copy to run, if the plugin's files are still as they were."""
         place = self._copy_of(plugin)
-        return place if place.is_dir() and _contents(place) == _contents(plugin) else None
+        return place if place.is_dir() and contents(place) == contents(plugin) else None
 
     def _copy_of(self, plugin: Path) -> Path:
         return self._folder / hashlib.sha256(str(plugin.resolve()).encode()).hexdigest()[:32]
-
-
-def _contents(folder: Path) -> dict[str, str]:
-    """What lies in a folder, but for what git and Python keep there: paths, and what tells their contents."""
-    found = (one for one in sorted(folder.rglob("*")) if one.is_symlink() or not one.is_dir())
-    below = ((one, one.relative_to(folder)) for one in found)
-    return {str(path): _content(one) for one, path in below if not {".git", "__pycache__"} & {*path.parts}}
-
-
-def _content(path: Path) -> str:
-    if path.is_symlink():
-        return f"to {path.readlink()}"
-    try:
-        return hashlib.sha256(read_small(path)).hexdigest()
-    except OSError as error:
-        return str(error)

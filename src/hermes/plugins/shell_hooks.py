@@ -16,7 +16,7 @@ from anyio.abc import ByteReceiveStream
 from msgspec import Struct
 
 from hermes.environments.child_env import child_environment
-from hermes.hooks import SPECS, HookCallback, Hooks
+from hermes.hooks import SPECS, WHEN, HookCallback, Hooks
 from hermes.lib.child_processes import open_process
 from hermes.plugins.hook_consent import HookConsent, words_of
 from hermes.plugins.settings import ShellHook, ShellHookSettings
@@ -58,11 +58,7 @@ class CommandHook(Struct, frozen=True, kw_only=True):
     @property
     def point(self) -> str:
         """The hook point; ConfigError where there is none of this name that commands can be run at."""
-        point = ELSEWHERE.get(self.event, self.event)
-        if point not in SPECS or SPECS[point].kind == "around":
-            known = ", ".join(sorted({*ELSEWHERE, *SPECS}))
-            raise ConfigError(f"hooks.{self.event} is no hook point; there are {known}.", key="hooks")
-        return point
+        return point_of(self.event)
 
     @property
     def words(self) -> str:
@@ -99,6 +95,22 @@ class CommandHook(Struct, frozen=True, kw_only=True):
         with anyio.move_on_after(self.hook.timeout):
             return await _ran(words, given, child_environment(environ).given)
         return HookRun(code=None)
+
+
+def point_of(event: str) -> str:
+    """The hook point of that name, here or elsewhere; ConfigError where there is none that commands can be
+    run at.
+    """
+    point = ELSEWHERE.get(event, event)
+    if point not in SPECS or SPECS[point].kind == "around":
+        known = ", ".join(sorted({*ELSEWHERE, *SPECS}))
+        raise ConfigError(f"hooks.{event} is no hook point; there are {known}.", key="hooks")
+    return point
+
+
+def question_of(one: CommandHook, news: str) -> str:
+    """What a person is asked about a command: what it is, when it is run, and why it is asked about."""
+    return f"{one.words}\nIt is run {WHEN[one.point]}. {news} Run it from now on?"
 
 
 def command_hooks(settings: Mapping[str, Sequence[ShellHook]]) -> list[CommandHook]:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hermes.types.tool import ToolEntry
 
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Definition = Mapping[str, Any]
 
 
@@ -26,6 +27,18 @@ def _definition(entry: ToolEntry, absent: list[str]) -> Definition:
         "parameters": _patched(schema.get("parameters") or {"type": "object", "properties": {}}, absent),
     }
     return {"type": "function", "function": function}
+
+
+def check_name(name: str) -> None:
+    """Raise ValueError for a name that providers do not take: one of them makes them refuse every request."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"the name {name[:80]!r} is none of a tool: letters, digits, _ and -, 64 at most")
+
+
+def check(name: str, schema: Mapping[str, Any]) -> None:
+    """Raise ValueError for a name that providers do not take, or a schema without an end."""
+    check_name(name)
+    check_schema(name, schema)
 
 
 def check_schema(name: str, schema: Mapping[str, Any]) -> None:

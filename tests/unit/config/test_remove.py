@@ -63,3 +63,30 @@ def test_what_is_not_there_changes_nothing(path: Path) -> None:
     path.write_text("command_allowlist: [a]\n")
     assert not remove_from_list(path, KEY, "b")
     assert path.read_text() == "command_allowlist: [a]\n"
+
+
+def test_a_list_below_a_section_gains_and_loses_an_item_and_keeps_all_else(path: Path) -> None:
+    path.write_text("# a\nplugins:\n  enabled: # mine\n  - one # why\n  - two\n  project: true # p\n")
+    append_to_list(path, "plugins.enabled", "three")
+    assert remove_from_list(path, "plugins.enabled", "two")
+    text = "# a\nplugins:\n  enabled: # mine\n  - one # why\n  - three\n  project: true # p\n"
+    assert path.read_text() == text
+    assert list_items(path, "plugins.enabled") == ("one", "three")
+
+
+@pytest.mark.parametrize("text", ["", "plugins:\n", "plugins: {enabled: }\n", "plugins: {enabled: []}\n"])
+def test_a_list_that_is_not_there_yet_is_made(path: Path, text: str) -> None:
+    path.write_text(text)
+    append_to_list(path, "plugins.enabled", "one")
+    assert list_items(path, "plugins.enabled") == ("one",)
+
+
+@pytest.mark.parametrize(
+    "text", ["plugins: {enabled: [one]}\n", "plugins: {enabled: [one,\n  two], project: true}\n"]
+)
+def test_a_list_in_brackets_loses_an_item_and_nothing_beside_it(path: Path, text: str) -> None:
+    path.write_text(text)
+    item = list_items(path, "plugins.enabled")[-1]
+    assert remove_from_list(path, "plugins.enabled", item)
+    assert item not in list_items(path, "plugins.enabled")
+    assert ("project: true" in path.read_text()) == ("project" in text)

@@ -103,3 +103,11 @@ def test_results_and_errors_are_json_and_keep_other_alphabets() -> None:
     assert tool_result(city="Zürich", degrees=4) == '{"city": "Zürich", "degrees": 4}'
     assert tool_result([1, 2]) == "[1, 2]"
     assert tool_error("no", code=3) == '{"error": "no", "code": 3}'
+
+
+@pytest.mark.parametrize("name", ["", "a\x1b[2Jb", "x" * 65, "größe", "a b", "a.b", "one\n"])
+def test_a_name_that_providers_refuse_is_refused_with_a_sentence(name: str) -> None:
+    registry = ToolRegistry()
+    with pytest.raises(ValueError, match="letters, digits, _ and -, 64 at most"):
+        registry.register(name, "set", SCHEMA, handler)
+    assert registry.get_all_tool_names() == []

@@ -19,14 +19,17 @@ _LONGEST: Final = 20_000
 _LARGEST: Final = 8_000_000
 _FORMAT: Final = 1
 
-Section = Literal["model", "prompt", "tools", "mcp", "skills", "policy"]
+Section = Literal["model", "prompt", "tools", "mcp", "plugins", "hooks", "skills", "policy"]
 
 
 class LockedItem(Struct, frozen=True, kw_only=True):
-    """One thing that an agent is made of; `text` is empty where it is long, or is a folder."""
+    """One thing that an agent is made of; `text` is empty where it is long, or is a folder. `by` names the
+    one of the same part that brings it, such as the server of a tool.
+    """
 
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
     text: Annotated[str, Meta(max_length=_LONGEST)] = ""
+    by: str = ""
 
 
 Locked = Mapping[Section, Mapping[str, LockedItem]]
@@ -48,11 +51,11 @@ class LockDrift(Struct, frozen=True, kw_only=True):
     diff: str = ""
 
 
-def locked_text(text: str) -> LockedItem:
-    """A text as an item."""
+def locked_text(text: str, *, by: str = "") -> LockedItem:
+    """A text as an item, with what brings it."""
     mended = text.encode("utf-8", "replace")
     kept = mended.decode() if len(text) <= _LONGEST else ""
-    return LockedItem(sha256=hashlib.sha256(mended).hexdigest(), text=kept)
+    return LockedItem(sha256=hashlib.sha256(mended).hexdigest(), text=kept, by=by)
 
 
 def write_lock(path: Path, lock: AgentLock) -> None:
@@ -80,12 +83,19 @@ def drifts(before: Locked, now: Locked) -> Iterator[LockDrift]:
         for name in sorted(old.keys() | new.keys()):
             if name not in old:
                 yield LockDrift(section=section, name=name, how="added")
+            elif name not in new and old[name].by in _differing(old, new):
+                continue  # what brings it is told; whether that still has it, nobody knows
             elif name not in new:
                 yield LockDrift(section=section, name=name, how="removed")
             elif old[name].sha256 != new[name].sha256:
                 yield LockDrift(
                     section=section, name=name, how="changed", diff=_difference(old[name], new[name])
                 )
+
+
+def _differing(old: Mapping[str, LockedItem], new: Mapping[str, LockedItem]) -> set[str]:
+    """The names of those that are gone or changed."""
+    return {name for name, one in old.items() if name not in new or new[name].sha256 != one.sha256}
 
 
 def _difference(old: LockedItem, new: LockedItem) -> str:

@@ -22,16 +22,17 @@ def ask_new(choices: Choices) -> None:
     if chosen.hooks_auto_accept or settings[PluginSettings].safe_mode:
         return
     consent = import_object("hermes.plugins.hook_consent:HookConsent")(home.root)
-    for one in import_object("hermes.plugins.shell_hooks:command_hooks")(chosen.hooks):
-        if not consent.covers(one.event, one.hook) and _agreed(one.words):
+    commands = import_object("hermes.plugins.shell_hooks")
+    for one in commands.command_hooks(chosen.hooks):
+        if consent.covers(one.event, one.hook):
+            continue
+        if _agreed(commands.question_of(one, consent.news(one.event, one.hook))):
             consent.accept(one.event, one.hook)
 
 
-def _agreed(words: str) -> bool:
+def _agreed(question: str) -> bool:
     try:
-        return click.confirm(
-            visible(f"{words}\nIt is new, or was changed. Run it from now on?"), default=False
-        )
+        return click.confirm(visible(question), default=False)
     except click.Abort:
         click.echo()
         return False

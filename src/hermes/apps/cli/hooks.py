@@ -14,7 +14,7 @@ from hermes.apps.cli.cli_context import Here, agreed, here, to_change
 from hermes.lib.visible import visible
 from hermes.plugins.hook_consent import HookConsent, words_of
 from hermes.plugins.settings import ShellHookSettings
-from hermes.plugins.shell_hooks import CommandHook, answer_of, command_hooks
+from hermes.plugins.shell_hooks import CommandHook, answer_of, command_hooks, point_of, question_of
 from hermes.types.error import ConfigError
 
 
@@ -48,6 +48,7 @@ def list_hooks(choices: Choices) -> None:
 def test(choices: Choices, event: str, *, for_tool: str, arguments: str, yes: bool) -> None:
     """Run the commands of EVENT on made-up words, and show what they answer."""
     found, offered = here(choices), _offered(for_tool, arguments)
+    point_of(event)
     chosen = [one for one in _hooks(found) if event in (one.event, one.point) and one.fits(for_tool)]
     if not chosen:
         raise ConfigError(f"No command is run at {event} for {for_tool}; hermes hooks list shows them.")
@@ -97,7 +98,8 @@ def _state(found: Here, one: CommandHook) -> str:
 
 def _accepted(choices: Choices, found: Here, one: CommandHook) -> bool:
     to_change(choices)
-    if not agreed(visible(f"{one.words}\nRun it from now on?"), "runs it once"):
+    news = _consent(found).news(one.event, one.hook)
+    if not agreed(visible(question_of(one, news)), "runs it once"):
         return False
     _consent(found).accept(one.event, one.hook)
     return True

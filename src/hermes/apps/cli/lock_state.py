@@ -3,18 +3,20 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.capabilities import CapabilitySettings
 from hermes.agent.spec import SessionOptions
-from hermes.apps.cli.agent_lock import AgentLock, LockedItem, Section, locked_text
+from hermes.apps.cli.agent_lock import AgentLock, LockedItem, Section
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import home_with_skills
+from hermes.apps.cli.locked_guests import locked_hooks, locked_plugins
+from hermes.apps.cli.locked_words import PortableWords, written
 from hermes.environments.settings import TerminalSettings
+from hermes.mcp.settings import McpSettings
 from hermes.runtime import Runtime, open_runtime
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, SecuritySettings
 from hermes.skills.digest import digest
@@ -33,43 +35,29 @@ async def locked_now(choices: Choices) -> AgentLock:
     """The lock of a session that would begin now with these options."""
     home_with_skills(choices)
     options = replace(session_options(choices, attended=True), resume="")
-    async with open_runtime(profile=choices.profile) as runtime:
-        words = _PortableWords(runtime)
+    async with open_runtime(profile=choices.profile, flags=choices.flags) as runtime:
+        words = PortableWords(runtime)
         tools = await _prompt_and_tools(runtime, options, words)
         found: dict[Section, dict[str, LockedItem]] = {
             "model": _model(runtime, options, words),
             **tools,
+            "mcp": {**_servers(runtime, words), **tools["mcp"]},
+            "plugins": locked_plugins(runtime, words),
+            "hooks": locked_hooks(runtime, words),
             "skills": {one.name: _folder(one.folder) for one in runtime.services.skills.skills()},
             "policy": _policy(runtime, words, yolo=choices.yolo),
         }
     return AgentLock(locked=found)
 
 
-class _PortableWords:
-    """Texts as they are locked: without credentials, and the same on every machine and in every folder."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._redact = runtime.services.redactor.redact
-        root, user = str(runtime.home.root), runtime.environ.get("HOME") or str(Path.home())
-        self._places = {root: "<home of Hermes>", str(Path.cwd()): "<folder>", user: "~"}
-
-    def item(self, text: str) -> LockedItem:
-        return locked_text(self.portable(text))
-
-    def portable(self, text: str) -> str:
-        for place, name in self._places.items():
-            text = text.replace(place, name)
-        return self._redact(text)
-
-
-def _model(runtime: Runtime, options: SessionOptions, words: _PortableWords) -> dict[str, LockedItem]:
+def _model(runtime: Runtime, options: SessionOptions, words: PortableWords) -> dict[str, LockedItem]:
     endpoint = runtime.routes.unkeyed(options.model, options.base_url)
     address = "" if endpoint.local else endpoint.base_url  # one that runs here has another at each start
     return {"name": words.item(endpoint.full_name), "endpoint": words.item(address)}
 
 
 async def _prompt_and_tools(
-    runtime: Runtime, options: SessionOptions, words: _PortableWords
+    runtime: Runtime, options: SessionOptions, words: PortableWords
 ) -> dict[Section, dict[str, LockedItem]]:
     spans, snapshot = await runtime.prompt_spans(options)
     texts: dict[str, str] = {}
@@ -80,20 +68,22 @@ async def _prompt_and_tools(
     tools: dict[Section, dict[str, LockedItem]] = {"tools": {}, "mcp": {}}
     for one in (*snapshot.definitions, *snapshot.deferred):
         name = one["function"]["name"]
-        of_server = snapshot.tools[name].toolset.startswith(_MCP)
-        tools["mcp" if of_server else "tools"][name] = words.item(_written(one["function"]))
+        toolset = snapshot.tools[name].toolset
+        by = f"server {toolset.removeprefix(_MCP)}" if toolset.startswith(_MCP) else ""
+        tools["mcp" if by else "tools"][name] = words.item(written(one["function"]), by=by)
     return {"prompt": {name: words.item(text) for name, text in texts.items()}, **tools}
+
+
+def _servers(runtime: Runtime, words: PortableWords) -> dict[str, LockedItem]:
+    """How each MCP server is started, what it may do and what is asked before it does."""
+    servers = runtime.settings[McpSettings].mcp_servers
+    return {f"server {name}": words.item(written(one)) for name, one in servers.items() if one.enabled}
 
 
 def _folder(folder: str) -> LockedItem:
     return LockedItem(sha256=digest(Path(folder)))
 
 
-def _policy(runtime: Runtime, words: _PortableWords, *, yolo: bool) -> dict[str, LockedItem]:
-    settings = {name: words.item(_written(runtime.settings[kind])) for name, kind in _POLICY.items()}
+def _policy(runtime: Runtime, words: PortableWords, *, yolo: bool) -> dict[str, LockedItem]:
+    settings = {name: words.item(written(runtime.settings[kind])) for name, kind in _POLICY.items()}
     return {**settings, "yolo": words.item(json.dumps(yolo))}
-
-
-def _written(value: Any) -> str:
-    """A value as lines of JSON, which show what differs."""
-    return json.dumps(msgspec.to_builtins(value), indent=1, sort_keys=True, ensure_ascii=False)

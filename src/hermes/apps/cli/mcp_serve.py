@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import home_with_skills
+from hermes.apps.cli.lock import refuse_drift
 from hermes.apps.serve.http import HOST, PATH, bound, serve_http
 from hermes.apps.serve.mcp_server import mcp_server, required
 from hermes.apps.serve.offer import ToolOffer
@@ -48,12 +49,17 @@ def serve(choices: Choices, port: int | None, toolsets: str, name: str) -> None:
     """
     named = tuple(one.strip() for one in toolsets.split(",") if one.strip())
     required("mcp.server.lowlevel")
+    if choices.locked:
+        refuse_drift(choices)
     anyio.run(_serve, choices, port, named, name)
 
 
 async def _serve(choices: Choices, port: int | None, toolsets: tuple[str, ...], name: str) -> None:
     home_with_skills(choices)
-    async with open_runtime(profile=choices.profile) as runtime, AsyncExitStack() as stack:
+    async with (
+        open_runtime(profile=choices.profile, flags=choices.flags) as runtime,
+        AsyncExitStack() as stack,
+    ):
         server = mcp_server(name, await _offers(choices, runtime, stack, toolsets, name))
         if port is None:
             await serve_stdio(server)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-import msgspec
 
 from hermes.apps.cli import values
 from hermes.apps.cli.choices import Choices
@@ -16,7 +15,6 @@ from hermes.apps.settings import edit
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.visible import one_line
 from hermes.plugins.installed import InstalledPlugins, PluginCandidate, plugin_in
-from hermes.plugins.settings import PluginSettings
 from hermes.skills.digest import digest
 from hermes.skills.hubs.repository import Cloning, fetched
 from hermes.skills.sources import SkillSource, source_of
@@ -38,10 +36,12 @@ def install(choices: Choices, where: str, *, enable: bool, yes: bool) -> None:
         if not (yes or agreed(f"Install it from {one.source}?", "installs")):
             click.echo("Nothing was installed.")
             return
-        place = _installed(choices).install(one, at=SYSTEM_PORTS.now())
         name = one.manifest.name
+        if not (home.plugins / name).exists():  # a yes to an earlier one of that name is none to this one
+            edit.remove_from_list(home.config_file, "plugins.enabled", name)
+        place = _installed(choices).install(one, at=SYSTEM_PORTS.now())
         if enable:
-            enable_in(home.config_file, here(choices).settings[PluginSettings], name)
+            enable_in(home.config_file, name)
         more = (
             "It is loaded in sessions that begin now."
             if enable
@@ -71,26 +71,21 @@ def update(choices: Choices, names: Sequence[str]) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def remove(choices: Choices, name: str, *, yes: bool) -> None:
-    """Remove a plugin's folder."""
-    to_change(choices)
+    """Remove a plugin's folder, and what the settings let it do."""
+    home = to_change(choices)
     if not (yes or agreed(f"Remove {name}?", "removes")):
         click.echo("Nothing was removed.")
         return
     _installed(choices).remove(name)
+    edit.remove_from_list(home.config_file, "plugins.enabled", name)
+    edit.take_from(home.config_file, ("plugins", "entries", name))
     click.echo(f"{name} is gone.")
 
 
-def enable_in(config_file: Path, chosen: PluginSettings, name: str) -> None:
+def enable_in(config_file: Path, name: str) -> None:
     """Have the settings name a plugin among those that are loaded."""
-    if name in chosen.disabled:
-        set_list(config_file, "disabled", [key for key in chosen.disabled if key != name])
-    if name not in chosen.enabled:
-        set_list(config_file, "enabled", sorted({*chosen.enabled, name}))
-
-
-def set_list(config_file: Path, key: str, names: list[str]) -> None:
-    """Set a list of plugins."""
-    edit.set_key(config_file, f"plugins.{key}", msgspec.json.encode(names).decode())
+    edit.remove_from_list(config_file, "plugins.disabled", name)
+    edit.append_to_list(config_file, "plugins.enabled", name)
 
 
 def _updated(choices: Choices, name: str, source: str) -> str:

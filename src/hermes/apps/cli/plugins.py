@@ -8,7 +8,7 @@ import msgspec
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here, to_change
-from hermes.apps.cli.plugin_installs import enable_in, install, remove, set_list, update
+from hermes.apps.cli.plugin_installs import enable_in, install, remove, update
 from hermes.apps.settings import edit
 from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.lib.nearest import nearest
@@ -64,16 +64,13 @@ def enable(choices: Choices, name: str, *, allow_tool_override: bool) -> None:
     """Have a plugin loaded in sessions that begin from now on."""
     home, found = to_change(choices), here(choices)
     one = _named(_off(found), name)
-    chosen = found.settings[PluginSettings]
     if one.found.fault:
         raise ConfigError(f"{name} cannot be used: {one.found.fault}")
     if one.found.source == "project":
         ProjectPlugins(home.project_plugins).accept(Path(one.found.path))
-    enable_in(home.config_file, chosen, name)
+    enable_in(home.config_file, name)
     if allow_tool_override:
-        entries = {key: msgspec.to_builtins(entry) for key, entry in chosen.entries.items()}
-        entries[name] = {**entries.get(name, {}), "allow_tool_override": True}
-        edit.set_key(home.config_file, "plugins.entries", msgspec.json.encode(entries).decode())
+        edit.put_at(home.config_file, ("plugins", "entries", name, "allow_tool_override"), value=True)
     click.echo(f"{name} is enabled; it is loaded in sessions that begin now.")
 
 
@@ -82,10 +79,8 @@ def enable(choices: Choices, name: str, *, allow_tool_override: bool) -> None:
 @click.pass_obj
 def disable(choices: Choices, name: str) -> None:
     """Have a plugin loaded no more."""
-    home, chosen = to_change(choices), here(choices).settings[PluginSettings]
-    if name not in chosen.enabled:
+    if not edit.remove_from_list(to_change(choices).config_file, "plugins.enabled", name):
         raise ConfigError(f"{name} is not enabled.")
-    set_list(home.config_file, "enabled", [key for key in chosen.enabled if key != name])
     click.echo(f"{name} is off in sessions that begin now.")
 
 

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 import anyio
 import click
@@ -17,6 +18,8 @@ from hermes.config.environ import environment
 from hermes.lib.nearest import nearest
 from hermes.lib.visible import visible
 from hermes.tools.verify.faults import ToolFault
+
+_NOT_TRIED: Final = "Tools of plugins and of MCP servers are not tried: they need what you let them use."
 
 
 @click.command()
@@ -48,6 +51,8 @@ def verify(
     files = [file] if file else sorted(here(choices).home.tools.glob("[!.]*.py"))
     known = _of_files if file else _all
     reports = anyio.run(_verified, VerifiedTools(files, environment(), seconds), names, known)
+    if file and not reports:
+        raise click.UsageError(f"{visible(file.name)} registers no tool.")
     for one in reports:
         if as_json:
             click.echo(msgspec.json.encode(one))
@@ -65,9 +70,8 @@ async def _verified(
     unknown = sorted(set(names) - set(found.tools))
     if unknown and not found.broken:
         near = nearest(unknown[0], found.tools)
-        raise click.UsageError(
-            f"There is no tool {unknown[0]!r}{f'; did you mean {near[0]}?' if near else ''}."
-        )
+        hint = f"; did you mean {near[0]}?" if near else f". {_NOT_TRIED}"
+        raise click.UsageError(f"There is no tool {unknown[0]!r}{hint}")
     wanted = names or unnamed(found)
     tried = await tools.tried([name for name in wanted if name not in unknown])
     return [*tried, *_broken(found)]
