@@ -29,16 +29,13 @@ def _definition(entry: ToolEntry, absent: list[str]) -> Definition:
     return {"type": "function", "function": function}
 
 
-def check_name(name: str) -> None:
-    """Raise ValueError for a name that providers do not take: one of them makes them refuse every request."""
+def check_definition(name: str, schema: Mapping[str, Any]) -> None:
+    """Raise ValueError for a schema without an end, and for a name that providers do not take: one of them
+    makes them refuse every request.
+    """
+    check_schema(name, schema)
     if not _NAME.fullmatch(name):
         raise ValueError(f"the name {name[:80]!r} is none of a tool: letters, digits, _ and -, 64 at most")
-
-
-def check(name: str, schema: Mapping[str, Any]) -> None:
-    """Raise ValueError for a name that providers do not take, or a schema without an end."""
-    check_name(name)
-    check_schema(name, schema)
 
 
 def check_schema(name: str, schema: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol, cast
 from msgspec import Struct, field, structs
 
 from hermes.tools.availability import Checks
-from hermes.tools.definitions import Definition, check, definitions
+from hermes.tools.definitions import Definition, check_definition, definitions
 from hermes.types.tool import UNDECLARED, Handler, ToolEntry, ToolManifest
 
 logger = logging.getLogger(__name__)
@@ -84,10 +84,10 @@ class ToolRegistry:
         both are MCP. The first `check_fn` of a toolset is the toolset's own check. `requires_env` is shown to
         the user and names the secrets that the tool may read. `outside` says whether it gives text from
         outside, fenced for the model as data; None: if the `manifest`, which declares what the tool needs
-        and does, lets it connect. ValueError for a name that no provider takes, or a schema without an end.
+        and does, lets it connect. ValueError for a name or schema that cannot be.
         """
         flat, place = _flat(schema, name), _loading.get()
-        check(name, flat)
+        check_definition(name, flat)
         source = place.source if place else ""
         entry = ToolEntry(
             name=name,
