@@ -76,7 +76,7 @@ def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
     assert run("plugins", "update").stdout == "luck: up to date\n"
     (repository / "luck" / "plugin.yaml").write_text(MANIFEST.replace("1.2", "1.3"))
     commit(repository)
-    assert run("plugins", "update").stdout == "luck: updated\n"
+    assert run("plugins", "update", "-y").stdout == "luck 1.3: changed plugin.yaml\nluck: updated\n"
     told = run("plugins", "show", "luck").stdout
     assert ("version: 1.3" in told, "adds: tool coin, subcommand toss, command say" in told) == (True, True)
     assert run("plugins", "disable", "luck").stdout == "luck is off in sessions that begin now.\n"
@@ -150,6 +150,19 @@ def test_no_link_of_a_repository_is_taken_for_a_plugin_of_it(
     (repository / "luck").symlink_to(tmp_path / "luck")
     done = run("plugins", "install", str(repository), "-y")
     assert done.stderr == "hermes: Name one of its plugins with #PATH; there are: none.\n"
+
+
+def test_a_plugin_is_updated_after_a_yes_to_the_files_that_are_others(repository: Path, run: Run) -> None:
+    run("plugins", "install", f"file://{repository}#luck", "-y", "--enable")
+    (repository / "luck" / "more.py").touch()
+    (repository / "luck" / "__init__.py").write_text("def register(ctx): pass\n")
+    commit(repository)
+    unasked = run("plugins", "update")
+    assert (unasked.returncode, "There was no answer; -y updates" in unasked.stderr) == (2, True)
+    told = "luck 1.2: changed __init__.py, more.py"
+    left = run("plugins", "update", given="n\n").stdout.splitlines()
+    assert (left[0], left[-1].endswith("luck: left as it is")) == (told, True)
+    assert run("plugins", "update", "-y").stdout.splitlines() == [told, "luck: updated"]
 
 
 def test_a_plugin_that_takes_the_name_of_one_that_is_gone_has_nothing_of_its_rights(

@@ -14,6 +14,7 @@ from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.settings import edit
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.visible import one_line
+from hermes.plugins.contents import contents
 from hermes.plugins.installed import InstalledPlugins, PluginCandidate, plugin_in
 from hermes.skills.digest import digest
 from hermes.skills.hubs.repository import Cloning, fetched
@@ -52,16 +53,17 @@ def install(choices: Choices, where: str, *, enable: bool, yes: bool) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=values.of("installed_plugins"))
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def update(choices: Choices, names: Sequence[str]) -> None:
-    """Bring installed plugins up to date with their sources."""
+def update(choices: Choices, names: Sequence[str], *, yes: bool) -> None:
+    """Bring installed plugins up to date with their sources, each after a yes to what has changed."""
     to_change(choices)
     known = _installed(choices).every()
     if missing := [name for name in names if name not in known]:
         raise PluginError(f"No plugin {', '.join(missing)} was installed.", plugin=missing[0], phase="update")
     for name in names or known:
         try:
-            click.echo(f"{name}: {_updated(choices, name, known[name].source)}")
+            click.echo(f"{name}: {_updated(choices, name, known[name].source, yes=yes)}")
         except HermesError as error:
             click.echo(one_line(f"{name}: {error}"), err=True)
 
@@ -88,7 +90,7 @@ def enable_in(config_file: Path, name: str) -> None:
     edit.append_to_list(config_file, "plugins.enabled", name)
 
 
-def _updated(choices: Choices, name: str, source: str) -> str:
+def _updated(choices: Choices, name: str, source: str, *, yes: bool) -> str:
     installed = _installed(choices)
     with _candidate(choices, source) as fresh:
         if fresh.manifest.name != name:
@@ -99,6 +101,9 @@ def _updated(choices: Choices, name: str, source: str) -> str:
             raise PluginError(words, plugin=name, phase="update")
         if digest(fresh.folder) == installed.every()[name].digest:
             return "up to date"
+        _tell_changes(fresh, installed.folder / name)
+        if not (yes or agreed(f"Update {name}?", "updates")):
+            return "left as it is"
         installed.install(fresh, at=SYSTEM_PORTS.now())
         return "updated"
 
@@ -126,6 +131,13 @@ def _source(where: str) -> SkillSource:
 def _installed(choices: Choices) -> InstalledPlugins:
     home = here(choices).home
     return InstalledPlugins(home.plugins, home.plugin_quarantine)
+
+
+def _tell_changes(fresh: PluginCandidate, folder: Path) -> None:
+    """Which files are others than those that are there, or are there alone."""
+    differing = contents(fresh.folder).items() ^ contents(folder).items()
+    names = ", ".join(sorted({path for path, _ in differing}))
+    click.echo(one_line(f"{fresh.manifest.name} {fresh.manifest.version}: changed {names}"))
 
 
 def _tell(one: PluginCandidate) -> None:
