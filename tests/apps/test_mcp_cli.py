@@ -174,6 +174,15 @@ def test_a_path_of_here_is_found_from_anywhere(
     assert f"- {work}/mine.py" in Path(environ["HERMES_HOME"], "config.yaml").read_text()
 
 
+def test_a_program_of_here_is_found_from_anywhere(
+    run: Run, work: Path, kept: Path, environ: dict[str, str]
+) -> None:
+    (work / "bin").mkdir()
+    (work / "bin" / "mine").symlink_to(sys.executable)
+    added = run("mcp", "add", "mine", "--", "bin/mine", "-I", str(SERVER), "is good", str(kept))
+    assert f"command: {work}/bin/mine" in Path(environ["HERMES_HOME"], "config.yaml").read_text(), added
+
+
 def test_what_a_program_writes_that_is_no_server_is_told(run: Run) -> None:
     done = run("mcp", "add", "bad", "--", "ls", "-d", "/")
     assert done.stderr == "The MCP server bad cannot be used: Connection closed (it said: /).\n"

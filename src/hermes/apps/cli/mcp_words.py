@@ -34,7 +34,7 @@ def described(where: Sequence[str], given: Mapping[str, Any]) -> McpServer:
             trust=given["trust"],
         )
     return McpServer(
-        command=first,
+        command=_absolute(first) if "/" in first else first,
         args=[*map(_absolute, rest)],
         env=dict(_pair(one, "=") for one in given["env"]),
         trust=given["trust"],
