@@ -71,6 +71,7 @@ FREE: Final = {
     "apps/": "the person's own commands and screen, with fixed words",
     "environments/": "the machines behind ShellWorkspace, which redeems a permit before each use (see below)",
     "plugins/": "loads what the user has switched on",
+    "compat/": "functions for the code of plugins, which the user has switched on and which can write by itself",
     "mcp/": "what was accepted of servers, sign-ins, and pictures that servers gave, in our own home",
     "skills/": "loads what the user has put there",
     "data/skills/": "scripts that a session runs, like any other command",
