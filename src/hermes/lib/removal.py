@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,16 @@ def remove_folder(path: Path) -> None:
     """Remove what is at a path with all in it, as `remove_tree`; nothing where nothing is."""
     with suppress(FileNotFoundError), held(open_path(path.parent.resolve(), FOLDER)) as above:
         remove_tree(above, path.name)
+
+
+def remove_older(folder: Path, seconds: float) -> None:
+    """Remove what in a folder was last changed so long ago or longer, as what somebody left who was killed;
+    what cannot be removed stays.
+    """
+    for one in folder.iterdir():
+        with suppress(OSError):
+            if time.time() - one.stat().st_mtime > seconds:  # noqa: TID251  # the file system's own time
+                remove_folder(one)
 
 
 def remove_tree(folder: int, name: str) -> None:

@@ -2,7 +2,6 @@
 them is run by that.
 """
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import make_private, write_atomic
-from hermes.lib.removal import remove_tree
+from hermes.lib.removal import remove_folder, remove_older
 from hermes.lib.small_files import read_small
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.plugins.manifest import FILE, PluginManifest, is_name, read_manifest
@@ -66,7 +64,7 @@ class InstalledPlugins:
         """
         place = self._quarantine / token / "plugin"
         make_private(place.parent)
-        self._forget_old()
+        remove_older(self._quarantine, _DAY)  # looks that were killed
         try:
             copy_plugin(source, place)
             manifest = read_manifest(place, source.name, "user")
@@ -114,13 +112,6 @@ class InstalledPlugins:
             return digest(place) != self.every()[name].digest
         finally:
             remove_folder(place.parent)
-
-    def _forget_old(self) -> None:
-        """Remove what looks that were killed have left in quarantine a day ago or more."""
-        for one in self._quarantine.iterdir():
-            with suppress(OSError):
-                if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
-                    remove_folder(one)
 
     @property
     def _lock(self) -> Path:
@@ -173,9 +164,3 @@ def _named(path: Path, folder: Path) -> str:
 
 def _is_left_out(path: str) -> bool:
     return path.endswith(("/.git", "/__pycache__"))
-
-
-def remove_folder(folder: Path) -> None:
-    """Remove a folder with all in it, if it is there."""
-    with suppress(FileNotFoundError), held(open_path(folder.parent, FOLDER)) as above:
-        remove_tree(above, folder.name)

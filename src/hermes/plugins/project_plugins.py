@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from hermes.lib.files import make_private
+from hermes.lib.removal import remove_folder
 from hermes.plugins.contents import contents
-from hermes.plugins.installed import copy_plugin, remove_folder
+from hermes.plugins.installed import copy_plugin
 
 CHANGED: Final = "nobody has looked at its files as they are now; hermes plugins enable {} does."
 

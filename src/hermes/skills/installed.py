@@ -2,7 +2,6 @@
 and held in a lock file with the digest of what came.
 """
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.lib.files import make_private
-from hermes.lib.removal import remove_folder
+from hermes.lib.removal import remove_folder, remove_older
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
@@ -61,7 +60,7 @@ class InstalledSkills:
         """
         place = self._quarantine / token / name
         make_private(place.parent)
-        self._forget_old()
+        remove_older(self._quarantine, _DAY)  # looks that were killed
         try:
             _copy(source, place)
             verdict = examine(place)
@@ -136,13 +135,6 @@ class InstalledSkills:
         """The folders of all skills of this name."""
         folders = [Path(path).parent for path, _ in skill_files(self.folder)]
         return [one for one in folders if (skill := _skill_in(one)) is not None and skill.name == name]
-
-    def _forget_old(self) -> None:
-        """Remove what looks that were killed have left in quarantine a day ago or more."""
-        for one in self._quarantine.iterdir():
-            with suppress(OSError):
-                if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
-                    remove_folder(one)
 
     def _put(self, source: Path, target: Path) -> None:
         """Move a folder to its place; what was there goes first, so that a kill in between leaves none of it
