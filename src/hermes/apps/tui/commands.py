@@ -10,7 +10,6 @@ from hermes.apps.tui.backing import CHOOSE, keep_mode, with_model_of
 from hermes.apps.tui.folder_question import FolderQuestion
 from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
-from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.screen_question import ScreenQuestion
@@ -133,16 +132,7 @@ class TuiCommands:
     async def agreed(self, title: str, about: str, why: Sequence[str]) -> bool:
         """Whether the person says yes; no when they leave instead."""
         question = Approve(command=about, cwd="", reasons=tuple(why), rule="screen")
-        answer = await self._questions.ask(
-            lambda id_, take: Box(
-                id=id_,
-                question=question,
-                opened=self._desk.now(),
-                title=title,
-                offered=YES_OR_NO,
-                settle=take,
-            )
-        )
+        answer = await self._questions.ask(question, title=title, offered=YES_OR_NO)
         return isinstance(answer, Grant)
 
     async def secret(self, about: str) -> str:
@@ -150,11 +140,7 @@ class TuiCommands:
         from before comes back.
         """
         draft = self._desk.editor.set_aside()
-        answer = await self._questions.ask(
-            lambda id_, take: Box(
-                id=id_, question=Clarify(text=about), opened=self._desk.now(), settle=take, hidden=True
-            )
-        )
+        answer = await self._questions.ask(Clarify(text=about), hidden=True)
         self._desk.editor.discard()
         self._desk.editor.insert(draft)
         return answer.text if isinstance(answer, Reply) else ""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 from msgspec.structs import replace
 
-from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.screen_question import ScreenQuestion
 from hermes.apps.tui.state import TuiState
 from hermes.present.consent import ALWAYS, NO, AnswerChoice
@@ -57,13 +56,4 @@ class FolderQuestion:
             reasons=(WHY,),
             rule="trust",
         )
-        return await self._questions.ask(
-            lambda id_, take: Box(
-                id=id_,
-                question=question,
-                opened=self._desk.now(),
-                title=TITLE,
-                offered=CHOICES,
-                settle=take,
-            )
-        )
+        return await self._questions.ask(question, title=TITLE, offered=CHOICES)
