@@ -82,9 +82,9 @@ class _Sessions:
         """The messages that these words are in."""
         hits = self._ask(lambda store: store.search(query, limit=limit))
         return [
-            {"session_id": one.session.id, "snippet": one.snippet, **as_tables([one.message])[0]}
+            {"session_id": one.session.id, "snippet": one.snippet, **table}
             for one in hits
-            if as_tables([one.message])
+            for table in as_tables([one.message])
         ]
 
     def _read(self, session_id: str) -> Any:

@@ -39,6 +39,8 @@ from hermes.types.tool import Handler, ToolContext, ToolEntry
 if TYPE_CHECKING:
     from hermes.mcp.calls import McpCalls
 
+logger = logging.getLogger(__name__)
+
 WARM_SECONDS, RELOAD_SECONDS = 1.5, 10.0
 FIRST_SECONDS: Final = 2.0
 """How long the first session waits for servers that nothing is known of yet."""
@@ -321,7 +323,7 @@ class McpServers:
         self, one: _KnownServer, tool: McpTool, method: str, args: Mapping[str, Any], ctx: ToolContext | None
     ) -> str:
         now = self._servers.get(one.name)
-        if now is None or identity(now.server) != identity(one.server):
+        if now is None or (now is not one and identity(now.server) != identity(one.server)):
             return tool_error(
                 f"The MCP server {one.name} was taken away, or is another program or address, since this"
                 " session began."
@@ -345,9 +347,6 @@ class McpServers:
             made: McpCalls = make(one.name, one.server, self._home, partial(self._listed, one))
             one.calls = _first(one, made)
         return one.calls
-
-
-logger = logging.getLogger(__name__)
 
 
 def _first(one: _KnownServer, made: "McpCalls") -> "McpCalls":
