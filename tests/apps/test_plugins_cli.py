@@ -1,7 +1,6 @@
 """`hermes plugins`, as a program: what comes from elsewhere is shown, put in its place and run when it is enabled."""
 
 import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hermes.config.edit import list_items
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.conftest import Run
 from tests.apps.test_tui_program import Place
+from tests.repositories import begin, commit
 
 MANIFEST = "name: luck\nversion: '1.2'\ndescription: Tosses coins\nauthor: Ann\nprovides_tools: [coin]\n"
 CODE = """
@@ -37,15 +37,8 @@ def repository(tmp_path: Path) -> Path:
     (top / "luck").mkdir(parents=True)
     (top / "luck" / "plugin.yaml").write_text(MANIFEST)
     (top / "luck" / "__init__.py").write_text(CODE)
-    commit(top, "-c", "init.defaultBranch=main", "init", "-q")
+    begin(top)
     return top
-
-
-def commit(top: Path, *first: str) -> None:
-    who = ("-c", "user.email=a@b", "-c", "user.name=a")
-    for words in (first, ("add", "-A"), (*who, "commit", "-q", "-m", "x")):
-        if words:
-            subprocess.run(["git", "-C", str(top), *words], check=True)
 
 
 def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(

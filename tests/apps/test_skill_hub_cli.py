@@ -1,12 +1,12 @@
 """`hermes skills install`, as a program: from a folder and from a git repository, looked through first."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from hermes.testing import ScriptedModel, ScriptedServer
 from tests.apps.conftest import Run
+from tests.repositories import begin, commit
 
 GOOD = "---\nname: good\ndescription: Does good\n---\n1. `git diff`\n"
 HINT = "Read it; --force installs it in spite of that."
@@ -19,15 +19,8 @@ def repository(tmp_path: Path) -> Path:
     for name, text in (("good", GOOD), ("bad", BAD)):
         (top / "skills" / name).mkdir(parents=True)
         (top / "skills" / name / "SKILL.md").write_text(text)
-    commit(top, "-c", "init.defaultBranch=main", "init", "-q")
+    begin(top)
     return top
-
-
-def commit(top: Path, *first: str) -> None:
-    who = ("-c", "user.email=a@b", "-c", "user.name=a")
-    for words in (first, ("add", "-A"), (*who, "commit", "-q", "-m", "x")):
-        if words:
-            subprocess.run(["git", "-C", str(top), *words], check=True)
 
 
 def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
