@@ -1,10 +1,12 @@
 """What the tools of one server do when they are called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mcp import Client
+from mcp_types import CallToolResult
 from msgspec import Struct
 
 from hermes.lib.text import clip
@@ -34,32 +36,34 @@ class McpCalls(Struct, frozen=True, kw_only=True):
                 share = f"{progress:g} of {total:g}" if total else f"{progress:g}"
                 ctx.progress(f"{clip(message, 500)} ({share})\n" if message else f"{share}\n")
 
-        async with self.connection.using() as client:
-            if ctx is None:
-                return self._written.of_call(await client.call_tool(tool, dict(args), self.server.timeout))
-            with self.requests.running(ctx):
-                found = await client.call_tool(tool, dict(args), self.server.timeout, tell)
-        return self._written.of_call(found)
+        def ask(client: Client) -> Awaitable[CallToolResult]:
+            return client.call_tool(tool, dict(args), self.server.timeout, None if ctx is None else tell)
+
+        if ctx is None:
+            return self._written.of_call(await self.connection.request(ask))
+        with self.requests.running(ctx):
+            return self._written.of_call(await self.connection.request(ask))
 
     async def list_resources(self, _tool: str, _args: Mapping[str, Any], _ctx: ToolContext | None) -> str:
         """Its resources."""
-        async with self.connection.using() as client:
-            return resources(await every(client.list_resources, "resources"))
+        return resources(
+            await self.connection.request(lambda client: every(client.list_resources, "resources"))
+        )
 
     async def read_resource(self, _tool: str, args: Mapping[str, Any], _ctx: ToolContext | None) -> str:
         """One of its resources."""
-        async with self.connection.using() as client:
-            return self._written.of_resource(await client.read_resource(args["uri"]))
+        found = await self.connection.request(lambda client: client.read_resource(args["uri"]))
+        return self._written.of_resource(found)
 
     async def list_prompts(self, _tool: str, _args: Mapping[str, Any], _ctx: ToolContext | None) -> str:
         """Its prompts."""
-        async with self.connection.using() as client:
-            return prompts(await every(client.list_prompts, "prompts"))
+        return prompts(await self.connection.request(lambda client: every(client.list_prompts, "prompts")))
 
     async def get_prompt(self, _tool: str, args: Mapping[str, Any], _ctx: ToolContext | None) -> str:
         """One of its prompts."""
-        async with self.connection.using() as client:
-            return self._written.of_prompt(await client.get_prompt(args["name"], args.get("arguments")))
+        name, given = args["name"], args.get("arguments")
+        found = await self.connection.request(lambda client: client.get_prompt(name, given))
+        return self._written.of_prompt(found)
 
     @property
     def _written(self) -> McpResults:

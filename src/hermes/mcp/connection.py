@@ -1,10 +1,10 @@
 """One server: connected to when it is first needed, and again, after a pause, when it was lost."""
 
 import math
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
 import mcp_types
@@ -25,6 +25,7 @@ from hermes.mcp.streams import Streams, Traffic
 from hermes.types.error import HermesError, McpError
 from hermes.types.ports import Ports
 
+T = TypeVar("T")
 PAUSES: Final = (0.0, 0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds that a server is left alone after so many failures in a row; the last one holds for all further."""
 STEADY: Final = 60.0
@@ -101,13 +102,12 @@ class McpConnection:
         """
         return (await self._connected_run())[0]
 
-    @asynccontextmanager
-    async def using(self) -> AsyncIterator[Client]:
-        """The client for one call; McpError says what became of it."""
+    async def request(self, ask: Callable[[Client], Awaitable[T]]) -> T:
+        """What the server answers to one request; McpError says why there is no answer."""
         client, run = await self._connected_run()
         self._calls += 1
         try:
-            yield client
+            return await ask(client)
         except anyio.get_cancelled_exc_class():
             run.doubtful = True
             raise
@@ -137,6 +137,8 @@ class McpConnection:
         return self._options.ports.monotonic()
 
     async def _connected_run(self) -> tuple[Client, _Run]:
+        if (now := self._run) is not None and now.client is not None and now.is_up and not now.doubtful:
+            return now.client, now  # each wait below costs a turn of the loop
         while (run := self._run) is not None and run.settled.is_set() and not run.is_up:
             await run.over.wait()  # it is being taken down
         if run is None:

@@ -13,13 +13,13 @@ from mcp.shared.message import SessionMessage
 
 from hermes.environments.base import Job
 from hermes.environments.local import LocalEnvironment
-from hermes.environments.local_child import LocalChild, OutputPipe
+from hermes.environments.local_child import LocalChild
+from hermes.lib.pipes import pipe_reader
 from hermes.mcp.streams import LONGEST_MESSAGE, Streams, Traffic
 from hermes.types.error import McpError
 
 KEPT_ERRORS: Final = 4_000
 GRACE: Final = 1.0
-_CHUNK: Final = 65_536
 
 
 class ServerProcess:
@@ -32,8 +32,8 @@ class ServerProcess:
     async def read(self, received: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         """Hand over its messages until its output ends; McpError for more than a server may send."""
         rest = bytearray()
-        async with received:
-            while chunk := await _next(self._child):
+        async with received, pipe_reader(self._child.output) as read:
+            while chunk := await read():
                 *lines, last = chunk.split(b"\n")
                 for line in lines:
                     await self._hand_over(bytes(rest) + line, received)
@@ -54,8 +54,9 @@ class ServerProcess:
     async def read_errors(self) -> None:
         """Keep the end of what it says of itself."""
         if (pipe := self._child.errors) is not None:
-            while chunk := await _next(pipe):
-                self.errors = (self.errors + chunk.decode("utf-8", "replace"))[-KEPT_ERRORS:]
+            async with pipe_reader(pipe.output) as read:
+                while chunk := await read():
+                    self.errors = (self.errors + chunk.decode("utf-8", "replace"))[-KEPT_ERRORS:]
 
     async def _hand_over(
         self, line: bytes, received: MemoryObjectSendStream[SessionMessage | Exception]
@@ -128,10 +129,3 @@ async def _until_closed(job: Callable[[], Awaitable[None]]) -> None:
     """Run it until either side is gone, which the session learns by the end of its stream."""
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
         await job()
-
-
-async def _next(pipe: OutputPipe) -> bytes:
-    """The next bytes of a pipe; none at its end."""
-    while (chunk := pipe.read()) is None:
-        await anyio.wait_readable(pipe.output)
-    return chunk

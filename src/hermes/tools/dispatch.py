@@ -243,13 +243,13 @@ class Dispatcher(Struct):
 
     def _fit(self, entry: ToolEntry, text: str) -> ToolOutput:
         limit = DEFAULT_LIMIT if entry.max_result_size_chars is None else entry.max_result_size_chars
-        failed = is_failure(text)
+        status = _status_of(text)
         if len(text) <= limit:
-            return ToolOutput(content=text, failed=failed, full=_kept(text))
+            return ToolOutput(content=text, failed=status.failed, full=status.kept)
         if self.results is None:
-            return ToolOutput(content=clip(text, limit), failed=failed)
+            return ToolOutput(content=clip(text, limit), failed=status.failed)
         content, full = self.results.fit(text, limit)
-        return ToolOutput(content=content, failed=failed, full=full)
+        return ToolOutput(content=content, failed=status.failed, full=full)
 
 
 def _use(entry: ToolEntry, args: Mapping[str, Any]) -> ToolUse:
@@ -275,20 +275,23 @@ class _Status(msgspec.Struct):
     exit_code: int | None = None
     full_output: Any = ""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it says that the call failed."""
+        return bool(self.error) or bool(self.exit_code)
+
+    @property
+    def kept(self) -> str:
+        """Where a tool that cuts what it shows says that the whole lies."""
+        return self.full_output if isinstance(self.full_output, str) else ""
+
 
 _status = msgspec.json.Decoder(_Status)
 
 
 def is_failure(text: str) -> bool:
     """Whether a result says that the call failed: an error in it, or an exit code other than 0."""
-    status = _status_of(text)
-    return bool(status.error) or bool(status.exit_code)
-
-
-def _kept(text: str) -> str:
-    """Where a tool that cuts what it shows says that the whole lies."""
-    full = _status_of(text).full_output
-    return full if isinstance(full, str) else ""
+    return _status_of(text).failed
 
 
 def _status_of(text: str) -> _Status:

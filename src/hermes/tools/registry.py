@@ -326,7 +326,7 @@ def tool_error(message: str, **fields: Any) -> str:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return _encoder.encode(value)
     except ValueError:
         return json.dumps(_finite(value), ensure_ascii=False)
 
@@ -343,6 +343,7 @@ def _finite(value: Any) -> Any:
 PROCESS = ToolRegistry()
 """What belongs to no runtime: built-in tools, and those that a program registers by itself."""
 
+_encoder: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # `dumps` makes one each time
 TOOL_FILES: Final = "hermes_tool_files."
 PLUGIN_MODULES: Final = "hermes_plugins."
 GUEST_MODULES: Final = (TOOL_FILES, PLUGIN_MODULES)
