@@ -274,7 +274,7 @@ def test_which_addresses_are_asked(address: str, begun_at: str, is_asked: bool) 
         ({"results": "x"}, "answers in a form that is not known: "),
         (500, "answers with status 500."),
         (429, "was asked too often; try again later."),
-        (gzip.compress(b"{}"), "packs what it sends, though it was not asked to."),
+        (gzip.compress(b"{}", mtime=0), "packs what it sends, though it was not asked to."),
         (b" " * 8_000_001, "sends more than 8,000,000 bytes."),
     ],
 )
