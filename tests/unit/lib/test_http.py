@@ -2,6 +2,7 @@
 
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,7 +147,7 @@ async def test_a_file_damaged_behind_its_first_certificate_is_told_at_the_first_
                 await http.get(f"https://127.0.0.1:{secure}/")
 
 
-def test_what_is_no_certificate_and_no_proxy_is_told(tmp_path: Path) -> None:
+def test_what_is_no_certificate_and_no_proxy_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.pem").write_text("nothing")
     with pytest.raises(ValueError, match=r"x\.pem is not a file of certificates"):
         new_client({}, ca_cert=str(tmp_path / "x.pem"))
@@ -155,5 +156,6 @@ def test_what_is_no_certificate_and_no_proxy_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="The proxy host:1 cannot be used") as fault:
         new_client({"HTTPS_PROXY": "gopher://user:sekret@host:1"})
     assert "sekret" not in str(fault.value)
+    monkeypatch.setitem(sys.modules, "socksio", None)  # as it is where nothing else brought it
     with pytest.raises(ValueError, match="A SOCKS proxy needs the package socksio"):
         new_client({"ALL_PROXY": "socks5://127.0.0.1:9"})
