@@ -40,24 +40,6 @@ class Dots(ImageGenProvider):
 def register(ctx):
     ctx.register_image_gen_provider(Dots())
 """
-ENGINE = """
-from agent.context_engine import ContextEngine
-
-class Last(ContextEngine):
-    name = "last"
-
-    def update_from_response(self, usage):
-        self.last_prompt_tokens = usage["prompt_tokens"]
-
-    def should_compress(self, prompt_tokens=None):
-        return (prompt_tokens or self.last_prompt_tokens) > self.threshold_tokens
-
-    def compress(self, messages, current_tokens=None, **keywords):
-        return messages[-1:]
-
-def register(ctx):
-    ctx.register_context_engine(Last())
-"""
 PROFILE = """
 from providers import register_provider
 from providers.base import OMIT_TEMPERATURE, ProviderProfile
@@ -110,22 +92,6 @@ async def test_a_maker_of_pictures_keeps_them_in_the_home(environ: dict[str, str
         "error_type": "invalid_argument",
         "provider": "dots",
     }
-
-
-async def test_a_context_engine_of_the_original_s_form_is_kept(environ: dict[str, str], plant: Plant) -> None:
-    plant("last", ENGINE)
-    configure(environ, enabled=["last"])
-    async with opened(environ) as runtime:
-        (kept,) = runtime.services.extensions.of_kind("context_engine")
-    engine = kept.value
-    engine.update_model("m", 1000)
-    engine.update_from_response({"prompt_tokens": 751})
-    assert (engine.threshold_tokens, engine.should_compress(), engine.compress([{"a": 1}, {"b": 2}])) == (
-        750,
-        True,
-        [{"b": 2}],
-    )
-    assert engine.get_status() == {"last_prompt_tokens": 751, "context_length": 1000}
 
 
 async def test_a_provider_of_models_is_kept(environ: dict[str, str], plant: Plant) -> None:

@@ -34,12 +34,17 @@ class ContextEngines:
         self._factories.pop(name, None)
 
     @property
+    def chosen(self) -> str:
+        """The name that the settings give."""
+        return self._settings[ContextSettings].engine
+
+    @property
     def current(self) -> ContextManager:
         """The context manager that the settings name, made when it is first needed; ConfigError when there is
         none of that name.
         """
         if self._current is None:
-            name = self._settings[ContextSettings].engine
+            name = self.chosen
             if name not in self._factories:
                 known = ", ".join(sorted(self._factories))
                 raise ConfigError(f"context.engine is {name}; there are: {known}.", key="context.engine")

@@ -1,10 +1,10 @@
 """A memory provider of the original's form as one of ours."""
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hermes.agent.memory_provider import MemoryAnswer, MemoryScope, MemoryTool, ProviderHome, Recalled
+from hermes.compat.keywords import taken
 from hermes.types.error import StoreError
 
 
@@ -61,13 +61,13 @@ class AdaptedMemory:
         said = self._said.setdefault(scope.session, [])
         said += [{"role": "user", "content": user}, {"role": "assistant", "content": reply}]
         sync = self._provider.sync_turn
-        sync(user, reply, **_taken(sync, session_id=scope.session, messages=[*said]))
+        sync(user, reply, **taken(sync, session_id=scope.session, messages=[*said]))
 
     def call(self, tool: str, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
         """Run one of the tools."""
         self._speak_in(scope.session)
         call = self._provider.handle_tool_call
-        content = call(tool, dict(arguments), **_taken(call, session_id=scope.session))
+        content = call(tool, dict(arguments), **taken(call, session_id=scope.session))
         return MemoryAnswer(content=str(content), outside=self._outside)
 
     def session_ended(self, scope: MemoryScope) -> None:
@@ -91,14 +91,6 @@ class AdaptedMemory:
         elif session and session != self._session:
             self._provider.on_session_switch(session)
         self._session = session or self._session or ""
-
-
-def _taken(function: Callable[..., Any], **keywords: Any) -> dict[str, Any]:
-    """The keywords that a function takes: older providers take fewer."""
-    parameters = inspect.signature(function).parameters
-    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-        return keywords
-    return {name: value for name, value in keywords.items() if name in parameters}
 
 
 def _needs(provider: Any) -> str:

@@ -24,6 +24,8 @@ from hermes.lib.data_files import data_table
 _PLACE: Final = "hermes.compat"
 ADAPTED_MEMORY: Final = "hermes.compat.adapted_memory:adapted"
 """What makes a memory provider of the original's form one of ours."""
+ADAPTED_CONTEXT: Final = "hermes.compat.adapted_context:"
+"""The same for a context engine: `adapted`, and `attach` for what is around it."""
 
 
 class Guest(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
 from hermes.lib.lazy import import_object
-from hermes.plugins.aliases import ADAPTED_MEMORY
+from hermes.plugins.aliases import ADAPTED_CONTEXT, ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
 from hermes.plugins.llm import PluginLlm
 from hermes.plugins.manifest import PluginManifest, is_name
@@ -202,14 +202,16 @@ class PluginContext:
         self.provides.append(f"skill {called}")
 
     def register_context_engine(self, engine: Any) -> None:
-        """Let `context.engine` choose a context manager by its name."""
-        if not hasattr(engine, "make_room"):
-            self.keep("context_engine", str(engine.name), engine)
-            return
+        """Let `context.engine` choose a context manager by its name, of our form or of the original's."""
         self._refuse_over()
-        self._host.engines.register(str(engine.name), lambda _: engine)
-        self._undo.callback(self._host.engines.withdraw, str(engine.name))
-        self.provides.append(f"context engine {engine.name}")
+        name, engines = str(engine.name), self._host.engines
+        is_ours = hasattr(engine, "make_room")
+        make = (lambda _: engine) if is_ours else partial(import_object(f"{ADAPTED_CONTEXT}adapted"), engine)
+        engines.register(name, make)
+        self._undo.callback(engines.withdraw, name)
+        self.provides.append(f"context engine {name}")
+        if not is_ours:
+            import_object(f"{ADAPTED_CONTEXT}attach")(self, engine, lambda: engines.chosen == name)
 
     def register_memory_provider(self, provider: Any) -> None:
         """Let `memory.provider` choose a memory by its name, of our form or of the original's."""

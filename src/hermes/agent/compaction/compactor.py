@@ -89,8 +89,17 @@ class Compactor(Struct, frozen=True):
         """Whether room is to be made before the next request, which would be of some use."""
         if not self.settings.enabled or wanted.log.open:
             return False
-        size = self._size(wanted)
+        size = self.size(wanted)
         return size >= self.limits(wanted).request and not thrashes(wanted.log, size)
+
+    def size(self, wanted: ContextRequest) -> int:
+        """Tokens of the next request: what the last one took, as the provider counted it, and what came
+        since.
+        """
+        known, count = counted(wanted.log.messages)
+        if count:
+            return known + total(wanted.log.messages[count:])
+        return fixed(wanted) + total(self.messages(wanted.log))
 
     def limits(self, wanted: ContextRequest, overflow: ContextOverflow | None = None) -> RequestLimits:
         """What a request to this endpoint may hold; an endpoint that said how much it takes is believed, one
@@ -98,7 +107,7 @@ class Compactor(Struct, frozen=True):
         """
         window = wanted.endpoint.context_window
         if overflow is not None:
-            window = min(window, overflow.failure.window or int(self._size(wanted) * SHARE))
+            window = min(window, overflow.failure.window or int(self.size(wanted) * SHARE))
         share = self.settings.share or (SHARE_OF_WIDE if window >= WIDE else SHARE)
         request = int(share * (window - min(wanted.reply, window // 2)))
         return RequestLimits(request=request, tail=int(request * self.settings.target_ratio), window=window)
@@ -112,7 +121,7 @@ class Compactor(Struct, frozen=True):
         request, and neither asked for nor demanded, is also told of where it saved nothing: an attempt that
         left no trace would be made again before each of the next requests.
         """
-        limits, before = self.limits(wanted, overflow), self._size(wanted)
+        limits, before = self.limits(wanted, overflow), self.size(wanted)
         if focus is not None:
             limits = replace(limits, tail=min(limits.tail, int(before * self.settings.target_ratio)))
         scale = before / max(1, fixed(wanted) + total(self.messages(wanted.log)))
@@ -128,6 +137,12 @@ class Compactor(Struct, frozen=True):
         if after < before * USELESS:
             return replace(entry, before=before, after=after)
         return _in_vain(entry, before) if focus is None and overflow is None else None
+
+    def weighed(self, wanted: ContextRequest, entry: Compaction) -> Compaction | None:
+        """An entry made elsewhere, with the tokens before and after it; None where it saves nothing."""
+        before = self.size(wanted)
+        after = self._after(wanted, entry, before / max(1, fixed(wanted) + total(self.messages(wanted.log))))
+        return replace(entry, before=before, after=after) if after < before * USELESS else None
 
     async def _recorded(
         self, wanted: ContextRequest, kept: "_Division", limits: RequestLimits, focus: str | None
@@ -180,15 +195,6 @@ class Compactor(Struct, frozen=True):
             if after <= limits.request:
                 break
         return entry, after
-
-    def _size(self, wanted: ContextRequest) -> int:
-        """Tokens of the next request: what the last one took, as the provider counted it, and what came
-        since.
-        """
-        known, count = counted(wanted.log.messages)
-        if count:
-            return known + total(wanted.log.messages[count:])
-        return fixed(wanted) + total(self.messages(wanted.log))
 
     def _after(self, wanted: ContextRequest, entry: Compaction, scale: float) -> int:
         view = shown((*wanted.log.messages, entry), len(wanted.log.messages))

@@ -1,4 +1,4 @@
-"""`agent.context_engine`: what a context engine of the original's form is made from; nothing uses one yet."""
+"""`agent.context_engine`: what a context engine of the original's form is made from."""
 
 from abc import ABC, abstractmethod
 from typing import Any
