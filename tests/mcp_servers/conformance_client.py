@@ -6,7 +6,7 @@ Its person agrees to everything: an address to open is fetched as a browser woul
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -54,6 +54,9 @@ def settings(scenario: str, context: Mapping[str, Any], folder: Path) -> dict[st
         oauth["client_metadata_url"] = "https://conformance-test.local/client-metadata.json"
     if scenario.startswith("auth/client-credentials"):
         oauth["grant"] = "client_credentials"
+    if "valid_jwt" in context:
+        (folder / "assertion").write_text(context["valid_jwt"])
+        oauth |= {"grant": "workload_identity", "assertion_file": str(folder / "assertion")}
     if "idp_id_token" in context:
         oauth |= {"grant": "identity_assertion", "issuer": context["issuer"]}
         oauth["identity"] = {
@@ -81,6 +84,19 @@ async def issuer_of(url: str) -> str:
 async def visit(url: str) -> None:
     async with httpx2.AsyncClient(follow_redirects=True) as browser:
         await browser.get(url)
+
+
+def wanted_calls(tools: Sequence[Any], context: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The calls that a scenario asks for, or one of each tool; a tool that echoes a schema gets the other's."""
+    if "toolCalls" in context:
+        yield from ((one["name"], one["arguments"]) for one in context["toolCalls"])
+        return
+    schemas = {tool.name: tool.schema for tool in tools}
+    for name in schemas:
+        if name == "json_schema_echo":
+            yield name, {"schema": next(schema for other, schema in schemas.items() if other != name)}
+        else:
+            yield name, ARGUMENTS.get(name, {})
 
 
 async def main(url: str, folder: Path) -> None:
@@ -130,12 +146,12 @@ async def main(url: str, folder: Path) -> None:
             name="tested", server=server, connection=connection, requests=requests, results=lambda: folder
         )
         person: Any = Agreeing()
-        for tool in offers[-1].tools:
+        for name, arguments in wanted_calls(offers[-1].tools, context):
             try:
-                said = await calls.call_tool(tool.name, ARGUMENTS.get(tool.name, {}), person)
+                said = await calls.call_tool(name, arguments, person)
             except McpError as error:
                 said = str(error)
-            sys.stderr.write(f"{tool.name}: {said}\n")
+            sys.stderr.write(f"{name}: {said}\n")
         connection.close()
         await anyio.sleep(0.1)
 

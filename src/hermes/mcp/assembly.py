@@ -63,7 +63,7 @@ def sign_in(name: str, server: McpServer, home: "McpHome") -> httpx2.Auth | None
     """What authenticates requests to a server that wants a sign-in; none where its headers say who we are."""
     if server.auth != "oauth" and not token_file(name, home).load().tokens:
         return None
-    if server.oauth.grant == "client_credentials":
+    if server.oauth.grant in ("client_credentials", "workload_identity"):
         return own_rights(server.url, server.oauth, token_file(name, home))
     if server.oauth.grant == "identity_assertion":
         return vouched_for(server.url, server.oauth, token_file(name, home), home.environ)

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import anyio.to_thread
 import httpx2
@@ -31,6 +32,7 @@ from msgspec.structs import replace
 
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.small_files import read_small
+from hermes.mcp.dpop import ProofOfKey
 from hermes.mcp.settings import McpOAuth
 from hermes.types.error import McpError
 
@@ -38,6 +40,7 @@ EARLY: Final = 30.0
 """Seconds before its end at which a token counts as ended."""
 WAIT: Final = 60.0
 
+JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 SIGN_IN: Final = "it wants you to sign in: hermes mcp login NAME does that"
 """Whoever shows it puts the server's name in its place."""
 Visit = Callable[[str], Awaitable[None]]
@@ -45,19 +48,24 @@ Returned = Callable[[], Awaitable[AuthorizationCodeResult]]
 
 
 class KeptSignIn(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is kept of a sign-in, each part as the library writes it; `ends` is when the token does."""
+    """What is kept of a sign-in, each part as the library writes it; `ends` is when the token does, and
+    `key` the key that it is worth nothing without.
+    """
 
     tokens: dict[str, Any] = {}
     client: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     ends: float = 0.0
+    key: str = ""
 
 
 class TokenFile:
     """The sign-in to one server, for this user alone."""
 
     def __init__(self, path: Path, now: Callable[[], float]) -> None:
-        self._path, self._now = path, now
+        self._path, self.now = path, now
+        self.key = ""
+        """The key that the tokens that are kept next are bound to."""
 
     def load(self) -> KeptSignIn:
         """What is kept; nothing where there is no such file, or none that can be read."""
@@ -98,8 +106,8 @@ class TokenFile:
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep new tokens."""
-        ends = self._now() + tokens.expires_in if tokens.expires_in else 0.0
-        self.save(replace(self.load(), tokens=_plain(tokens), ends=ends))
+        ends = self.now() + tokens.expires_in if tokens.expires_in else 0.0
+        self.save(replace(self.load(), tokens=_plain(tokens), ends=ends, key=self.key))
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """What the server registered us as."""
@@ -112,9 +120,12 @@ class TokenFile:
 
 
 class _OneRefreshes(OAuthClientProvider):
-    """Has one process of a home get new tokens at a time, and the others adopt them."""
+    """Has one process of a home get new tokens at a time, and the others adopt them; binds tokens to a key
+    where whoever gives them does that.
+    """
 
     _file: TokenFile
+    _proof: ProofOfKey
 
     async def _initialize(self) -> None:
         """Load what is kept, and when it ends, which the library forgets."""
@@ -122,6 +133,7 @@ class _OneRefreshes(OAuthClientProvider):
         await super()._initialize()
         self.context.client_info = given or self.context.client_info
         kept = self._file.load()
+        self._proof = ProofOfKey(kept.key)
         if kept.ends:
             self.context.token_expiry_time = kept.ends - EARLY
         if kept.metadata:
@@ -140,7 +152,13 @@ class _OneRefreshes(OAuthClientProvider):
                 while True:
                     if outgoing is request:
                         others_may()
-                    outgoing = await flow.asend((yield outgoing))
+                    self._proof.sign(outgoing, self._file.now())
+                    response = await self._proof.read((yield outgoing))
+                    if self._proof.wants_other_nonce(response):
+                        self._proof.sign(outgoing, self._file.now())
+                        response = await self._proof.read((yield outgoing))
+                    self._file.key = self._proof.pem
+                    outgoing = await flow.asend(response)
             except StopAsyncIteration:
                 return
             finally:
@@ -189,7 +207,30 @@ class OwnRights(_OneRefreshes, ClientCredentialsOAuthProvider):
             client_secret=options.client_secret,
             token_endpoint_auth_method=options.client_secret_method,
             scope=options.scope or None,
+            issuer=options.issuer or None,
         )
+
+
+class OwnWorkload(OwnRights):
+    """Requests in the name of a workload, which proves itself by a token of the machine that runs it, such as
+    a projected one of Kubernetes (RFC 7523, SEP-1933).
+    """
+
+    def __init__(self, url: str, options: McpOAuth, file: TokenFile) -> None:
+        super().__init__(url, options, file)
+        self._assertion = Path(options.assertion_file).expanduser()
+
+    async def _perform_authorization(self) -> httpx2.Request:
+        request = await super()._perform_authorization()
+        try:
+            assertion = read_small(self._assertion).decode().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise McpError(f"the assertion_file {self._assertion} cannot be read: {error}") from error
+        form = dict(parse_qsl(request.content.decode())) | {"grant_type": JWT_BEARER, "assertion": assertion}
+        if self.context.client_info and "authorization" not in request.headers:
+            form["client_id"] = self.context.client_info.client_id
+        headers = {key: value for key, value in request.headers.items() if key != "content-length"}
+        return httpx2.Request("POST", request.url, data=form, headers=headers)
 
 
 class OwnKey(_OneRefreshes, PrivateKeyJWTOAuthProvider):
@@ -209,11 +250,14 @@ class OwnKey(_OneRefreshes, PrivateKeyJWTOAuthProvider):
             client_id=options.client_id,
             assertion_provider=signing.create_assertion_provider(),
             scope=options.scope or None,
+            issuer=options.issuer or None,
         )
 
 
 def own_rights(url: str, options: McpOAuth, file: TokenFile) -> OwnRights | OwnKey:
     """What authenticates a client of its own; McpError where it has no key that can be read."""
+    if options.grant == "workload_identity":
+        return OwnWorkload(url, options, file)
     if not options.private_key:
         return OwnRights(url, options, file)
     try:

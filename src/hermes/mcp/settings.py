@@ -62,8 +62,11 @@ class McpOAuth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to sign in where a server does not say it all."""
 
     grant: Annotated[
-        Literal["authorization_code", "client_credentials", "identity_assertion"],
-        doc("Whose rights are used: yours, by the browser or a company's word, or those of client_id."),
+        Literal["authorization_code", "client_credentials", "identity_assertion", "workload_identity"],
+        doc(
+            "Whose rights are used: yours, by the browser or a company's word, or those of client_id, which"
+            " has a secret, a key, or the word of the machine that runs us."
+        ),
     ] = "authorization_code"
     client_id: Annotated[str, doc("What the server knows us by; without one we register.")] = ""
     client_secret: Annotated[str, doc("The secret that goes with it, best as ${NAME}.")] = ""
@@ -71,11 +74,16 @@ class McpOAuth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["client_secret_basic", "client_secret_post"], doc("How the secret is sent.")
     ] = "client_secret_basic"  # noqa: S105  # the name of a way
     private_key: Annotated[str, doc("A file with the key (PEM) that stands for the secret.")] = ""
+    assertion_file: Annotated[
+        str, doc("A file with the token of the machine that runs us, for workload_identity; it may change.")
+    ] = ""
     algorithm: Annotated[str, doc("How that key signs.")] = "ES256"
     client_metadata_url: Annotated[
         str, doc("The https address that describes us, for servers that take it in place of registration.")
     ] = ""
-    issuer: Annotated[str, doc("The server that gives tokens, for identity_assertion.")] = ""
+    issuer: Annotated[
+        str, doc("The server that gives tokens; one that is named is the only one that gets the secret.")
+    ] = ""
     identity: Annotated[McpIdentity, doc("Who vouches for you, for identity_assertion.")] = McpIdentity()
     client_name: Annotated[str, doc("What we call ourselves when we register.")] = "Hermes"
     scope: Annotated[str, doc("The rights to ask for, with spaces; empty leaves that to the server.")] = ""
