@@ -107,6 +107,7 @@ def servers() -> Iterator[int]:
         socket.socket(socket.AF_UNIX) as named,
         socket.socket(socket.AF_UNIX) as abstract,
     ):
+        Path(SOCKET).unlink(missing_ok=True)  # of a run that was killed, and had our number
         named.bind(SOCKET)
         named.listen()
         abstract.bind(f"\0hermes-escape-{os.getpid()}")
