@@ -101,11 +101,11 @@ class HomeRoutes:
 
     def route_for(self, session: Session, endpoint: Endpoint) -> Route:
         """A session's route: this endpoint, then the fallbacks of the settings."""
-        return self.routes.route_for(endpoint, partial(self._prepared, session))
+        return self.routes.route_for(endpoint, partial(self._prepared, session), session.id)
 
     def chain_for(self, session: Session, endpoints: Sequence[Endpoint]) -> Route:
         """A route over just these endpoints."""
-        return self.routes.chain_for(endpoints, partial(self._prepared, session))
+        return self.routes.chain_for(endpoints, partial(self._prepared, session), session.id)
 
     def side_task(self, task: Task, endpoint: Endpoint) -> SideTask:
         """The models and limits of a side task of a session on this endpoint."""

@@ -173,6 +173,11 @@ class Hooks:
         if not left:
             del self._callbacks[point]
 
+    @property
+    def seconds(self) -> float:
+        """How long a callback may take that says nothing else."""
+        return self._seconds
+
     def __bool__(self) -> bool:
         return bool(self._callbacks)
 

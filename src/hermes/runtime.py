@@ -44,6 +44,7 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpSettings
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.plugins.host import host_of
@@ -220,7 +221,7 @@ async def open_runtime(
     given = environment() if environ is None else environ
     home = locate(given, profile)
     values = with_dotenv(given, home.env_file)
-    loaded = load(home.config_file, values, flags)
+    loaded = _open_to_providers(load(home.config_file, values, flags))
     delegation = CurrentSettings(
         home.config_file, loaded.settings, lambda: load(home.config_file, values, flags).settings
     )
@@ -258,6 +259,11 @@ async def open_runtime(
             with anyio.CancelScope(shield=True):
                 await opener.close_sessions()
             runtime.close()
+
+
+def _open_to_providers(loaded: Loaded) -> Loaded:
+    """The same with a place in its settings for the providers of models that plugins bring."""
+    return replace(loaded, settings=loaded.settings.replace(PluginProviders()))
 
 
 async def _with_plugins(runtime: Runtime) -> Runtime:

@@ -1,4 +1,4 @@
-"""A plugin in a process of its own adds tools and hooks, falls alone, and never outlives us."""
+"""A plugin in a process of its own adds tools, hooks and providers, falls alone, and never outlives us."""
 
 import json
 import os
@@ -123,7 +123,10 @@ async def test_a_process_that_is_killed_fails_its_call_and_the_next_call_has_a_n
 AROUND = "def register(ctx):\n    ctx.register_hook('tool_execution', lambda next_call: next_call())"
 STANDS = "The plugin own failed: ValueError: tool_execution stands around a call, which happens in another process."
 COMMAND = "def register(ctx):\n    ctx.register_command('x', print)"
-ONLY = "The plugin own failed: AttributeError: a plugin in a process of its own adds tools and hooks only, and has no"
+ONLY = (
+    "The plugin own failed: AttributeError: a plugin in a process of its own adds tools, hooks, providers of"
+    " models only, and has no"
+)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import msgspec
 from msgspec import Struct, field
 
 from hermes.config.sections import Settings
@@ -18,12 +19,14 @@ from hermes.models.auth.credentials import Pool, environment_keys
 from hermes.models.catalog.catalogue import known_models, known_provider, known_providers
 from hermes.models.catalog.context_limits import ContextLimits, measured
 from hermes.models.catalog.endpoint import fallbacks, located, resolve
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
 from hermes.models.settings import ModelSettings, ProviderSettings
+from hermes.models.transports.common.encoding import encode
 from hermes.models.transports.registry import transport_for
 from hermes.store.auth import AuthFile
 from hermes.types.ports import Ports
-from hermes.types.request import Endpoint
+from hermes.types.request import Endpoint, Request
 
 if TYPE_CHECKING:
     from hermes.models.auth.resolver import PooledKeys
@@ -64,7 +67,7 @@ class Routes(Struct, kw_only=True):
         with located(self.settings, self.named_at, model or base_url):
             return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=stored)
 
-    def route_for(self, endpoint: Endpoint, prepare: Prepare) -> Route:
+    def route_for(self, endpoint: Endpoint, prepare: Prepare, session_id: str) -> Route:
         """A session's route: its endpoint, then the fallbacks of the settings."""
         others = (
             fallbacks(self.settings, self.environ, stored=self.auth.providers())
@@ -72,10 +75,10 @@ class Routes(Struct, kw_only=True):
             else ()
         )
         measured = map(self._measured, others)
-        return self.chain_for((endpoint, *(one for one in measured if one != endpoint)), prepare)
+        return self.chain_for((endpoint, *(one for one in measured if one != endpoint)), prepare, session_id)
 
-    def chain_for(self, endpoints: Sequence[Endpoint], prepare: Prepare) -> Route:
-        """A route over these endpoints.
+    def chain_for(self, endpoints: Sequence[Endpoint], prepare: Prepare, session_id: str = "") -> Route:
+        """A route over these endpoints; plugins of providers are told whose session it is.
 
         What is not known of a server's window is asked in the background, after its first reply.
         """
@@ -90,7 +93,16 @@ class Routes(Struct, kw_only=True):
             measured=self._measured,
             learn=self.windows.learn,
             reached=self._reached,
+            shape=self._shaped if self.settings[PluginProviders].by_name else None,
+            session_id=session_id,
         )
+
+    async def _shaped(self, body: bytes, request: Request, session_id: str) -> bytes:
+        """The body as the plugin of its provider wants it."""
+        code = self.settings[PluginProviders].code_of(request.endpoint.provider)
+        if code is None or not code.shapes or request.endpoint.protocol != "chat_completions":
+            return body
+        return encode(await code.shaped(msgspec.json.decode(body), request, session_id))
 
     def _measured(self, endpoint: Endpoint) -> Endpoint:
         return measured(endpoint, self.settings, self.windows.of(endpoint))

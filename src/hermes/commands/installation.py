@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 import hermes.present.settings
 import hermes.settings  # noqa: F401  # every section is known before a file is read
@@ -33,6 +34,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.lib.programs import find_program, search_path
 from hermes.lib.resources import resources_in_force
 from hermes.models.catalog.endpoint import located, resolve
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.local import catalogue
 from hermes.plugins.plugged import hooked
 from hermes.present.checkup import CheckResult, State
@@ -65,6 +67,8 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
         if home is not None:
             yield from _kept(home)
         return
+    loaded = replace(loaded, settings=loaded.settings.replace(PluginProviders()))
+    added = plugins_here(home, loaded.settings, environ)
     yield from _settings(home, loaded)
     yield _model(home, loaded, environ, model, base_url)
     if loaded.settings[TerminalSettings].backend == "local":
@@ -76,7 +80,6 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _programs(environ)
     yield from _kept(home)
     yield from _notes(home, loaded)
-    added = plugins_here(home, loaded.settings, environ)
     yield _memory(home, loaded, environ, added)
     yield from _hooks(home, loaded, added)
     yield from _added(added, environ)

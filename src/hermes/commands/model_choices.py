@@ -1,5 +1,6 @@
 """The models that a person may choose from: of the server in use, of this machine, of known providers."""
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,20 +14,25 @@ from hermes.config.sections import Settings
 from hermes.lib.nearest import nearest
 from hermes.models.catalog.catalogue import (
     Provider,
+    address,
     key_of,
     known_models,
     known_providers,
     models_of,
     window_of,
 )
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.local import catalogue
+from hermes.models.transports.base import UnshapedError
 from hermes.present.words import tokens
+from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
 from hermes.types.request import CUSTOM, Endpoint
 
 if TYPE_CHECKING:
     from hermes.runtime import Runtime
 
+logger = logging.getLogger(__name__)
 _SHOWN_NAMES: Final = 6
 
 
@@ -55,10 +61,30 @@ def served_choices(endpoint: Endpoint, names: Collection[str]) -> list[ModelChoi
 
 
 async def served_names(runtime: "Runtime", endpoint: Endpoint) -> tuple[str, ...]:
-    """What the server in use lists, nothing where it does not say or is no server of this kind."""
+    """What the server in use lists, nothing where it does not say or is no server of this kind; a plugin asks
+    that of its provider in its own way.
+    """
+    found = runtime.settings[PluginProviders].by_name.get(endpoint.provider)
+    if found is not None and found.code is not None and found.code.lists:
+        try:
+            return await listed_by_plugin(found, runtime.environ, runtime.routes.auth)
+        except UnshapedError as error:
+            logger.warning("%s", error)
+            return ()
     if endpoint.local or endpoint.protocol != "chat_completions":
         return ()
     return await runtime.routes.windows.names(endpoint)
+
+
+async def listed_by_plugin(found: Provider, environ: Mapping[str, str], auth: AuthFile) -> tuple[str, ...]:
+    """The models of a provider as its plugin lists them, none where that does not; UnshapedError where it
+    fails.
+    """
+    if found.code is None or not found.code.lists:
+        return ()
+    stored = (one.secret for one in auth.credentials(found.name))
+    key = key_of(found, environ)[1] or next(filter(None, stored), "")
+    return await found.code.listed(key, address(found, environ))
 
 
 async def chosen_endpoint(runtime: "Runtime", wish: ModelArgs) -> Endpoint:

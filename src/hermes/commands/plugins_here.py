@@ -18,8 +18,10 @@ from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.mcp.opening import known_servers
 from hermes.mcp.settings import McpSettings
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.plugins.host import PluginHost
 from hermes.plugins.plugged import LoadedPlugin, every_plugin
+from hermes.plugins.settings import PluginSettings
 from hermes.skills.settings import SkillSettings
 from hermes.tools.discovery import ToolFolder
 
@@ -56,5 +58,14 @@ def plugins_here(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
             file=home.trust_file, rule=settings[ContextFileSettings].trust, user_home=user_home
         ),
         home=home,
+        providers=settings[PluginProviders],
     )
     return PluginsHere(tools=tools, host=host, plugins=anyio.run(every_plugin, home, settings, host))
+
+
+def with_plugin_providers(home: Home, settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """The settings with the providers of models of plugins, which are loaded where any is enabled."""
+    settings = settings.replace(PluginProviders())
+    if settings[PluginSettings].enabled:
+        plugins_here(home, settings, environ)
+    return settings

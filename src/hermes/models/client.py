@@ -25,6 +25,7 @@ from hermes.models.transports.base import (
     ReplyReader,
     StalledError,
     StatusError,
+    UnshapedError,
     WireError,
     WireRequest,
 )
@@ -44,6 +45,7 @@ FAULTS = (
     WireError,
     CutShortError,
     BadReplyError,
+    UnshapedError,
     httpx2.RequestError,
     httpx2.InvalidURL,
 )

@@ -9,6 +9,7 @@ from typing import Any, Final
 from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
 from hermes.lib.lazy import import_object
+from hermes.models.catalog.catalogue import providers
 from hermes.plugins.aliases import ADAPTED_CONTEXT, ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
 from hermes.plugins.llm import PluginLlm
@@ -221,6 +222,36 @@ class PluginContext:
         self._host.memory.register(str(provider.name), make)
         self._undo.callback(self._host.memory.withdraw, str(provider.name))
         self.provides.append(f"memory provider {provider.name}")
+
+    def register_model_provider(self, profile: Any) -> None:
+        """Let `provider/model` name the provider of models that a profile describes."""
+        code = import_object("hermes.plugins.model_providers")
+        self.add_model_provider(code.fields_of(profile), partial(code.answer, profile), profile)
+
+    def add_model_provider(
+        self, fields: Mapping[str, Any], answer: Callable[[str, Mapping[str, Any]], Any], profile: Any
+    ) -> None:
+        """The same for a profile that may be elsewhere: `answer` is `plugins.model_providers.answer` for it.
+        One that cannot be had is refused alone.
+        """
+        self._refuse_over()
+        code, plugin = import_object("hermes.plugins.model_providers"), self.manifest.key
+        known = self._host.providers.by_name
+        ours = {} if self._entry.allow_model_provider_override else providers()
+        try:
+            made = code.provider_of(fields, plugin, answer, self._host.hooks.seconds)
+            code.check_free(made, {**ours, **known}, plugin)
+            self.keep("model_provider", made.name, profile)
+        except PluginError as error:
+            self.refused.append(str(error))
+            return
+        known[made.name] = made
+        self._undo.callback(known.pop, made.name, None)
+
+    @property
+    def model_providers(self) -> list[Any]:
+        """The profiles of the providers of models that plugins have added."""
+        return [one.value for one in self._host.extensions.of_kind("model_provider")]
 
     def register_auxiliary_task(
         self, key: str, *, display_name: str, description: str, defaults: Mapping[str, Any] | None = None

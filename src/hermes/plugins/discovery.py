@@ -7,11 +7,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from hermes.plugins.manifest import FILE, PluginManifest, PluginSource, is_name, read_manifest
+from hermes.plugins.manifest import FILE, PluginKind, PluginManifest, PluginSource, is_name, read_manifest
 from hermes.types.error import PluginError
 
-GROUP: Final = "hermes_agent.plugins"
-"""The entry points of packages that bring a plugin."""
+GROUPS: Final[Mapping[str, PluginKind]] = {
+    "hermes_agent.plugins": "standalone",
+    "hermes_agent.model_providers": "model-provider",
+}
+"""The entry points of packages that bring a plugin, and what kind each group is of."""
 
 
 class FoundPlugin(Struct, frozen=True, kw_only=True):
@@ -68,7 +71,8 @@ def _found(folder: Path, key: str, source: PluginSource) -> FoundPlugin:
 
 
 def _packages() -> Iterator[FoundPlugin]:
-    for point in entry_points(group=GROUP):
+    points = ((point, kind) for group, kind in GROUPS.items() for point in entry_points(group=group))
+    for point, kind in points:
         if is_name(point.name):
             about: Mapping[str, Any] = point.dist.metadata.json if point.dist else {}
             manifest = PluginManifest(
@@ -76,6 +80,7 @@ def _packages() -> Iterator[FoundPlugin]:
                 key=point.name,
                 source="package",
                 path=point.value,
+                kind=kind,
                 version=str(about.get("version", "")),
                 description=str(about.get("summary", "")),
             )

@@ -15,6 +15,7 @@ from hermes.config.home import Home
 from hermes.hooks import Hooks
 from hermes.lib.aio import HomeLoop
 from hermes.lib.lazy import import_object
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.skills.library import SkillLibrary
 from hermes.tools.registry import ToolRegistry
 
@@ -35,6 +36,7 @@ class PluginHost(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     trust: FolderTrust
     home: Home
+    providers: PluginProviders = field(default_factory=PluginProviders)
     extensions: Extensions = field(default_factory=Extensions)
     loop: HomeLoop = field(default_factory=HomeLoop)
     models: "ModelRoad | None" = None
@@ -53,6 +55,7 @@ def host_of(services: RuntimeServices, home: Home, routes: Routes) -> PluginHost
         environ=services.environ,
         trust=services.trust,
         home=home,
+        providers=routes.settings[PluginProviders],
         extensions=services.extensions,
         loop=loop,
         models=import_object("hermes.plugins.llm:ModelRoad")(

@@ -22,19 +22,24 @@ import msgspec
 from hermes.config.home import Home
 from hermes.hooks import SPECS, Hooks, wanted_arguments
 from hermes.lib.threads import submit
+from hermes.plugins import model_providers
 from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
-from hermes.plugins.loading import module_of
+from hermes.plugins.loading import called_to_register, enter, module_of
+from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
 
 _PARENT_ENDS: Final = 1  # PR_SET_PDEATHSIG of Linux
 
 
 class IsolatedContext:
-    """What `register(ctx)` gets in a process of its own: tools and hooks can be added, nothing else."""
+    """What `register(ctx)` gets in a process of its own: tools, hooks and providers of models can be added,
+    nothing else.
+    """
 
     def __init__(self) -> None:
         self.tools = ToolRegistry()
         self.hooks: list[tuple[str, Callable[..., Any]]] = []
+        self.model_providers: list[Any] = []
 
     def register_tool(self, *args: Any, **keywords: Any) -> None:
         """Add a tool."""
@@ -47,9 +52,15 @@ class IsolatedContext:
             raise ValueError(f"{hook_name} stands around a call, which happens in another process.")
         self.hooks.append((hook_name, callback))
 
+    def register_model_provider(self, profile: Any) -> None:
+        """Add a provider of models."""
+        self.model_providers.append(profile)
+
     def __getattr__(self, name: str) -> Any:
         """Whatever else plugins may ask of a context."""
-        raise AttributeError(f"a plugin in a process of its own adds tools and hooks only, and has no {name}")
+        raise AttributeError(
+            f"a plugin in a process of its own adds tools, hooks, providers of models only, and has no {name}"
+        )
 
 
 class _ServedPlugin:
@@ -60,7 +71,7 @@ class _ServedPlugin:
         self._context = IsolatedContext()
         self._lock = Lock()  # invariant: a line is written by one thread at a time
 
-    def load(self, folder: str, home: Home) -> None:
+    def load(self, manifest: PluginManifest, home: Home) -> None:
         """Load the plugin and tell what it adds, or what went wrong."""
         context, name = self._context, f"{PLUGIN_MODULES}isolated"
         try:
@@ -68,12 +79,15 @@ class _ServedPlugin:
             names = PublishedNames(Guest(home=home, environ=environ, context=context))
             GuestFinder(name, names).install()
             with context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
-                module_of(Path(folder), name, names).register(context)
+                module = module_of(Path(manifest.path), name, names)
+                enter(called_to_register(getattr(module, "register", None), manifest, manifest.key), context)
+            providers = [model_providers.fields_of(one) for one in context.model_providers]
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
             self._say({"fault": f"{type(error).__name__}: {error}"})
             return
         hooks = [point for point, _ in context.hooks]
-        self._say({"tools": [_told(one) for one in context.tools.entries().values()], "hooks": hooks})
+        tools = [_told(one) for one in context.tools.entries().values()]
+        self._say({"tools": tools, "hooks": hooks, "providers": providers})
 
     def answer(self, asked: Mapping[str, Any]) -> None:
         """Run what is asked for, and tell what it gave."""
@@ -92,6 +106,10 @@ class _ServedPlugin:
             case "check":
                 check = self._context.tools.entries()[asked["name"]].check_fn
                 return bool(check is None or check())
+            case "provider":
+                return model_providers.answer(
+                    self._context.model_providers[asked["number"]], asked["asked"], asked["told"]
+                )
             case _:
                 point, callback = self._context.hooks[asked["number"]]
                 wanted = wanted_arguments(point, callback)
@@ -127,7 +145,7 @@ async def _awaited(found: Any) -> Any:
 
 
 def main() -> None:
-    """Serve one plugin, whose folder the first line names, until nothing comes any more."""
+    """Serve one plugin, whose manifest the first line has, until nothing comes any more."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL)
@@ -136,8 +154,9 @@ def main() -> None:
     served = _ServedPlugin(answers)
     for line in sys.stdin.buffer:
         asked = msgspec.json.decode(line)
-        if "folder" in asked:
-            served.load(asked["folder"], Home(root=Path(asked["home"]), profile=asked["profile"]))
+        if "manifest" in asked:
+            manifest = msgspec.convert(asked["manifest"], PluginManifest)
+            served.load(manifest, Home(root=Path(asked["home"]), profile=asked["profile"]))
         else:
             submit(partial(served.answer, asked))
     os._exit(0)  # whatever its threads are at

@@ -29,6 +29,7 @@ from hermes.types.tool import Handler, ToolManifest
 PROGRAM: Final = "hermes.plugins.isolated_program"
 _LONGEST: Final = 64_000_000
 """Bytes of one answer."""
+_UNNAMED: Final = "its provider of models {} wants {}, which its manifest does not name as a variable."
 _KEYWORDS: Final = ("task_id", "session_id", "user_task", "tool_call_id")
 
 
@@ -37,7 +38,7 @@ class IsolatedPlugin:
 
     def __init__(self, manifest: PluginManifest, environ: Mapping[str, str], home: Home) -> None:
         self._manifest, self._environ = manifest, _variables(manifest, environ)
-        self._about = {"folder": manifest.path, "home": str(home.root), "profile": home.profile}
+        self._about = {"manifest": manifest, "home": str(home.root), "profile": home.profile}
         self._lock = Lock()  # invariant: a call is written whole, to the process that `_waiting` belongs to
         self._numbers = count(1)
         self._waiting: dict[int, Future[Any]] = {}
@@ -52,6 +53,8 @@ class IsolatedPlugin:
             self._add_tool(context, one)
         for number, point in enumerate(added["hooks"]):
             context.register_hook(point, self._hook(number))
+        for number, fields in enumerate(added["providers"]):
+            self._add_provider(context, fields, number)
 
     def call(self, what: str, **more: Any) -> Any:
         """What the process gives for a request; PluginError where that fails, or the process ends."""
@@ -87,6 +90,18 @@ class IsolatedPlugin:
             outside=one["outside"],
             manifest=msgspec.convert(one["manifest"], ToolManifest),
         )
+
+    def _add_provider(self, context: PluginContext, fields: Mapping[str, Any], number: int) -> None:
+        """Add a provider of models whose variables the manifest names, as all that goes to this plugin."""
+        named = {*self._manifest.requires_env, *self._manifest.optional_env}
+        unnamed = [str(one) for one in fields.get("env_vars", ()) if one not in named]
+        if unnamed:
+            context.refused.append(_UNNAMED.format(fields.get("name"), ", ".join(unnamed)))
+            return
+        context.add_model_provider(fields, partial(self._answered, number), fields)
+
+    def _answered(self, number: int, what: str, told: Mapping[str, Any]) -> Any:
+        return self.call("provider", number=number, asked=what, told=told)
 
     def _handler(self, name: str) -> Handler:
         def handler(args: Mapping[str, Any], **keywords: Any) -> str:

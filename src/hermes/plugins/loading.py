@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from inspect import signature
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from hermes.plugins.aliases import Guest, GuestFinder, GuestLoader, PublishedNam
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
+from hermes.plugins.manifest import PluginManifest
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
@@ -89,7 +91,7 @@ def _here(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str)
     names = PublishedNames(Guest(home=host.home, environ=host.environ, context=context))
     package = one.package.module.partition(".")[0] if one.package else name
     context.after(GuestFinder(package, names).install())
-    _entry(one, name, names)(context)
+    enter(_entry(one, name, names), context)
 
 
 def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
@@ -103,14 +105,29 @@ def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: 
     process.load(context)
 
 
-def _entry(one: FoundPlugin, name: str, names: PublishedNames) -> Callable[[PluginContext], Any]:
-    """The function that registers what a plugin brings."""
+def _entry(one: FoundPlugin, name: str, names: PublishedNames) -> Callable[..., Any] | None:
+    """The function that registers what a plugin brings; None where importing it has done so, as providers of
+    models do.
+    """
     loaded = one.package.load() if one.package else module_of(Path(one.path), name, names)
-    entry = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
-    if not callable(entry):
-        raise PluginError("it has no function register(ctx).", plugin=one.key, phase="load")
-    found: Callable[[PluginContext], Any] = entry
-    return found
+    entry: Any = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
+    return called_to_register(entry, one.manifest, one.key)
+
+
+def enter(entry: Callable[..., Any] | None, context: Any) -> None:
+    """Have a plugin register what it brings; its function need not take the context."""
+    if entry is not None:
+        entry(*([context] if signature(entry).parameters else []))
+
+
+def called_to_register(entry: Any, manifest: PluginManifest | None, key: str) -> Callable[..., Any] | None:
+    """What was found as a plugin's `register`; PluginError where it is none, and the plugin needs one."""
+    if callable(entry):
+        found: Callable[..., Any] = entry
+        return found
+    if manifest is None or manifest.kind != "model-provider":
+        raise PluginError("it has no function register(ctx).", plugin=key, phase="load")
+    return None
 
 
 def module_of(folder: Path, name: str, names: PublishedNames) -> ModuleType:

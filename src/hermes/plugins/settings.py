@@ -24,6 +24,7 @@ class PluginEntry(Struct, frozen=True, kw_only=True):
     """What one plugin may do; `isolated` has it run in a process of its own."""
 
     allow_tool_override: bool = False
+    allow_model_provider_override: bool = False
     isolated: bool = False
     llm: PluginLlmTrust = PluginLlmTrust()
 
@@ -46,6 +47,7 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
         dict[str, PluginEntry],
         doc(
             "By plugin what it may do; allow_tool_override lets it replace tools from elsewhere,"
+            " allow_model_provider_override providers of models, "
             " isolated has its tools and hooks run in a process of their own."
         ),
     ] = field(default_factory=dict)

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from hermes.apps.cli import signin, tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
+from hermes.commands.plugins_here import with_plugin_providers
 from hermes.config.sections import Settings
 from hermes.models.auth.credentials import Pool, environment_keys
 from hermes.models.auth.probe import probe
 from hermes.models.auth.resolver import CredentialUnavailable, SecretResolver
-from hermes.models.catalog.catalogue import Provider, known_providers, models, models_of, provider
+from hermes.models.catalog.catalogue import Provider, known_models, known_providers, models_of, provider
 from hermes.models.catalog.endpoint import resolve, with_credential
 from hermes.models.client import client_for
 from hermes.store.auth import AuthFile
@@ -68,10 +69,11 @@ class Keys(Struct, frozen=True, kw_only=True):
 
 def _keys(choices: Choices) -> Keys:
     place = here(choices)
+    settings = with_plugin_providers(place.home, place.settings, place.environ)
     return Keys(
-        settings=place.settings,
+        settings=settings,
         environ=place.environ,
-        providers=known_providers(place.settings),
+        providers=known_providers(settings),
         auth=AuthFile(place.home.auth_file),
     )
 
@@ -180,7 +182,7 @@ async def _all_work(keys: Keys, found: Provider) -> bool:
     if entries[0].id == "none" and not found.keyless:
         raise ConfigError(f"{found.name} has no key; add one with: hermes auth add {found.name}")
     endpoint = resolve(
-        keys.settings, keys.environ, model=f"{found.name}/{_some_model(found)}", stored={found.name}
+        keys.settings, keys.environ, model=f"{found.name}/{_some_model(keys, found)}", stored={found.name}
     )
     verdicts = []
     async with client_for(keys.settings, keys.environ) as http:
@@ -206,8 +208,9 @@ async def _fault(
     return f"{failure.message} ({failure.status or failure.reason})" if failure else ""
 
 
-def _some_model(found: Provider) -> str:
-    return found.small or next((one.id for one in models_of(found.name, models())), "default")
+def _some_model(keys: Keys, found: Provider) -> str:
+    known = models_of(found.name, known_models(keys.settings))
+    return found.small or next((one.id for one in known), "default")
 
 
 def _row(name: str, each: Credential, now: float) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """`hermes models`: what can answer here, what it costs, and fetching local models."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,8 +15,11 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
 from hermes.apps.cli.own_server import listed_window, own_server
 from hermes.apps.cli.progress import fetch
+from hermes.commands.model_choices import listed_by_plugin
+from hermes.commands.plugins_here import with_plugin_providers
 from hermes.composition import model_cache
 from hermes.config.sections import Settings
+from hermes.lib.aio import collect
 from hermes.models.catalog.catalogue import (
     Model,
     Provider,
@@ -35,10 +39,14 @@ from hermes.models.local import catalogue
 from hermes.models.local.serving import has_engine
 from hermes.models.local.windows import available_memory
 from hermes.models.settings import ModelSettings, ProviderSettings
+from hermes.models.transports.base import UnshapedError
 from hermes.runtime import Runtime, open_runtime
 from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
 from hermes.types.request import CUSTOM
+
+AT_ONCE: Final = 8
+"""Plugins that are asked for models side by side."""
 
 
 class Shelf(Struct, frozen=True, kw_only=True):
@@ -48,7 +56,12 @@ class Shelf(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     providers: Mapping[str, Provider]
     models: Mapping[str, Model]
-    stored: frozenset[str]
+    auth: AuthFile
+
+    @property
+    def stored(self) -> frozenset[str]:
+        """The providers that have credentials in auth.json."""
+        return frozenset(self.auth.providers())
 
     def state(self, found: Provider) -> str:
         """Whether a provider can be used now, or what it still needs."""
@@ -71,12 +84,13 @@ class Shelf(Struct, frozen=True, kw_only=True):
 def shelf(choices: Choices) -> Shelf:
     """What is known under the home in force."""
     place = here(choices)
+    settings = with_plugin_providers(place.home, place.settings, place.environ)
     return Shelf(
-        settings=place.settings,
+        settings=settings,
         environ=place.environ,
-        providers=known_providers(place.settings),
-        models=known_models(place.settings),
-        stored=frozenset(AuthFile(place.home.auth_file).providers()),
+        providers=known_providers(settings),
+        models=known_models(settings),
+        auth=AuthFile(place.home.auth_file),
     )
 
 
@@ -96,7 +110,8 @@ def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001
     """Models that can be used here, and what the other providers still need."""
     known = shelf(choices)
     shown = [one for one in known.providers.values() if everything or _has_key(known, one)]
-    models = [_row(known, one) for found in shown for one in models_of(found.name, known.models)]
+    listed = anyio.run(_listed, known, [one for one in shown if _has_key(known, one)])
+    models = [_row(known, one) for found in shown for one in _models_of(known, found, listed)]
     hosted = [
         (f"{one.name}/…", known.state(one), one.unsupported or known_address(one, known.environ))
         for one in known.providers.values()
@@ -240,6 +255,31 @@ def _row(known: Shelf, model: Model) -> tuple[str, str, str]:
     )
 
 
+async def _listed(known: Shelf, asked: Collection[Provider]) -> dict[str, tuple[str, ...]]:
+    """What plugins list of their providers' models, by provider; on stderr why one cannot."""
+
+    async def ask(found: Provider) -> tuple[str, ...]:
+        try:
+            return await listed_by_plugin(found, known.environ, known.auth)
+        except UnshapedError as error:
+            click.echo(str(error), err=True)
+            return ()
+
+    asked = [one for one in asked if one.code is not None]
+    names = await collect([partial(ask, one) for one in asked], limit=AT_ONCE)
+    return {one.name: each for one, each in zip(asked, names, strict=True)}
+
+
+def _models_of(known: Shelf, found: Provider, listed: Mapping[str, tuple[str, ...]]) -> list[Model]:
+    """The models of a provider: those that its plugin lists, else the known ones."""
+    names = listed.get(found.name)
+    return (
+        [model_of(found.name, one, known.models) for one in names]
+        if names
+        else models_of(found.name, known.models)
+    )
+
+
 def _price(model: Model) -> str:
     return f"${model.price.input:g} in, ${model.price.output:g} out" if model.price else "price not known"
 
@@ -247,10 +287,13 @@ def _price(model: Model) -> str:
 def _facts(known: Shelf, found: Provider, id_: str, listed: int) -> Iterator[tuple[str, str, str]]:
     """What, value and where it is known from; `listed` is the window that the server tells."""
     model = model_of(found.name, id_, known.models)
+    plugin = f"the plugin {found.code.plugin}" if found.code else ""
     table = "config.yaml" if model.own else "models.toml"
     ours = found.name in known.settings[ProviderSettings].providers or found.own
     provider_table = (
-        "--base-url or config.yaml" if found.name == CUSTOM else "config.yaml" if ours else "providers.toml"
+        "--base-url or config.yaml"
+        if found.name == CUSTOM
+        else plugin or ("config.yaml" if ours else "providers.toml")
     )
     family = model.family or profile_of(id_, found.name).family
     yield "model", f"{found.name}/{id_}", ""

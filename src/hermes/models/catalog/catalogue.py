@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hermes.config.sections import Settings
 from hermes.lib.data_files import data_table
 from hermes.lib.nearest import nearest
+from hermes.models.catalog.plugin_providers import PluginProviders, ProviderCode
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 from hermes.types.profile import PLAIN, Price, Profile
@@ -119,7 +120,11 @@ class TokenForm(Struct, frozen=True, kw_only=True):
 
 
 class Provider(Struct, frozen=True, kw_only=True):
-    """One place that serves models; data/providers.toml says what each field means."""
+    """One place that serves models; data/providers.toml says what each field means.
+
+    Of a plugin's provider `code` is what the plugin does for it, `models` are names it serves, and `fixed`,
+    `omits` and `vision` change the profiles of its models.
+    """
 
     name: str
     base_url: str
@@ -145,6 +150,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     key_command: tuple[str, ...] = ()
     ca_cert: str = ""
     own: bool = False
+    models: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    omits: frozenset[str] = frozenset()
+    vision: bool | None = None
+    code: ProviderCode | None = None
 
 
 class Model(Struct, frozen=True, kw_only=True):
@@ -182,8 +192,8 @@ def models() -> Mapping[str, Model]:
 
 
 def known_providers(settings: Settings) -> Mapping[str, Provider]:
-    """The providers of the data and the user's own, whose fields win."""
-    found = dict(providers())
+    """The providers of the data, those of plugins, and the user's own, whose fields win."""
+    found = {**providers(), **settings[PluginProviders].by_name}
     own = settings[ProviderSettings].by_name()
     for name, given in own.items():
         if not name:
@@ -212,6 +222,9 @@ def known_models(settings: Settings, *, of: str = "") -> Mapping[str, Model]:
     provider.
     """
     found = {} if of == CUSTOM else dict(models())
+    for guest in settings[PluginProviders].by_name.values():
+        listed_by = (Model(provider=guest.name, id=one) for one in guest.models)
+        found |= {one.name: found.get(one.name, one) for one in listed_by}
     listed = settings[ProviderSettings].by_name()
     own = [
         (f"{name}/{id_}", told)
@@ -280,6 +293,17 @@ def address(provider: Provider, environ: Mapping[str, str]) -> str:
 def key_of(provider: Provider, environ: Mapping[str, str]) -> tuple[str, str]:
     """The first key variable that is set and its value; two empty texts where none is."""
     return next(((name, environ[name]) for name in provider.keys if environ.get(name)), ("", ""))
+
+
+def profile_at(found: Provider, model: str) -> Profile:
+    """The profile of a model as this provider serves it."""
+    profile = profile_of(model, found.name)
+    return replace(
+        profile,
+        fixed={**profile.fixed, **found.fixed},
+        omits=profile.omits | found.omits,
+        vision=profile.vision if found.vision is None else found.vision,
+    )
 
 
 def search(words: Iterable[str], known: Iterable[Model]) -> list[Model]:

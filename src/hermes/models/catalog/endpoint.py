@@ -23,8 +23,10 @@ from hermes.models.catalog.catalogue import (
     address,
     key_of,
     known_models,
+    known_provider,
     known_providers,
     model_of,
+    profile_at,
     profile_of,
     provider,
     providers,
@@ -192,7 +194,8 @@ def sibling(endpoint: Endpoint, model: str, settings: Settings) -> Endpoint:
     """
     told = model_of(endpoint.provider, model, known_models(settings, of=endpoint.provider))
     kind = told.family or model
-    profile = profile_of(kind, endpoint.provider)
+    found = known_provider(endpoint.provider, settings)
+    profile = profile_at(found, kind) if found else profile_of(kind, endpoint.provider)
     by_name = window_of(kind) if profile.family else endpoint.context_window
     return replace(
         endpoint,
@@ -277,7 +280,7 @@ def _endpoint(found: Provider, model: str, place: str, key: str, known: Catalog)
             base_url=place,
             model=model,
             protocol=protocol_of(found, place, model),
-            profile=profile_of(kind, found.name),
+            profile=profile_at(found, kind),
             price=told.price,
             auth=found.auth,
             extra_body=found.extra_body,

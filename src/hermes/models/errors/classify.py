@@ -22,6 +22,7 @@ from hermes.models.transports.base import (
     CutShortError,
     StalledError,
     StatusError,
+    UnshapedError,
     WireError,
 )
 from hermes.types.error import Failure, Reason
@@ -83,7 +84,7 @@ CROWDED = 0.6
 overflow.
 """
 
-Kind = Literal["status", "wire", "stall", "refused", "transport", "cut", "tls", "bad", "other"]
+Kind = Literal["status", "wire", "stall", "refused", "transport", "cut", "tls", "bad", "unshaped", "other"]
 
 
 UNANSWERED: Mapping[Stop, Reason] = {
@@ -220,6 +221,8 @@ def _fault(error: Exception, *, crowded: bool, now: float) -> RequestFault:
                 crowded=crowded
                 and isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError),
             )
+        case UnshapedError():
+            return RequestFault(kind="unshaped", given=ErrorBody(message=str(error)))
         case _:
             return RequestFault(kind="other", given=ErrorBody(message=f"{type(error).__name__}: {error}"))
 
@@ -279,6 +282,8 @@ RULES: tuple[tuple[Reason, Callable[[RequestFault], bool]], ...] = (
     # transport security comes before everything that looks at a broken connection: it is never an overflow
     ("certificate", lambda fault: fault.kind == "tls" and fault.says("certificate")),
     ("connection", lambda fault: fault.kind == "tls"),
+    # nothing was sent: the server has no say in it
+    ("format_error", lambda fault: fault.kind == "unshaped"),
     # words that leave no doubt, whatever the status
     ("billing", _certainly("billing")),
     ("rate_limit", _certainly("rate_limit")),

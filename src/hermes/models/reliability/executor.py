@@ -231,6 +231,8 @@ class _AttemptState(Abridged, Struct):
             self.listener.broken(PrefixBroken(reason=reason, cost=cost))
         wire = transport.render(request)
         wire = replace(wire, body=without_marks(wire.body, request.endpoint.marks))
+        if self.route.shape is not None:
+            wire = replace(wire, body=await self.route.shape(wire.body, request, self.route.session_id))
         self.sent = len(wire.body)
         if request.endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
             return await anyio.to_thread.run_sync(sign, wire, request.endpoint)

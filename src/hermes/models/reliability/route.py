@@ -193,7 +193,8 @@ class Route(Struct):
     stays where it is.
 
     `measured` gives an endpoint with the window that is known of it now, `learn` hears of the window that an
-    overflow stated, `reached` of every reply.
+    overflow stated, `reached` of every reply. `shape` gives a request's body the form that the plugin of its
+    provider wants, told whose session it is.
     """
 
     targets: Sequence[Target]
@@ -202,6 +203,8 @@ class Route(Struct):
     measured: Callable[[Endpoint], Endpoint] = lambda endpoint: endpoint
     learn: Callable[[Endpoint, int], None] = lambda _endpoint, _window: None
     reached: Callable[[Endpoint], None] = lambda _endpoint: None
+    shape: Callable[[bytes, Request, str], Awaitable[bytes]] | None = None
+    session_id: str = ""
     at: int = 0
     largest_prompt: int = 0
     prefix: PrefixWatch = field(default_factory=PrefixWatch)

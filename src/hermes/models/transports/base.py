@@ -78,6 +78,10 @@ class CutShortError(Exception):
     """A stream ended before the reply did."""
 
 
+class UnshapedError(Exception):
+    """The plugin of a provider failed to give a request the provider's form; its words name the plugin."""
+
+
 class ReplyReader(Protocol):
     """Reads one reply as its bytes come in; it may be split anywhere.
 
