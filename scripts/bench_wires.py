@@ -18,7 +18,8 @@ from bench_floor import Conversation
 from hermes.agent.spec import SessionOptions
 from hermes.models import client
 from hermes.models.budget import Budget
-from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.listener import ReplyListener
 from hermes.models.reliability.route import Breakers, OneKey, Route, Target
 from hermes.models.transports.registry import transport_for
 from hermes.runtime import Runtime, open_runtime

@@ -4,7 +4,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import anyio
 from msgspec import Struct
@@ -13,6 +13,7 @@ from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behin
 from hermes.lib.codec import copied
 
 logger = logging.getLogger(__name__)
+R = TypeVar("R")
 
 
 class HookSpec(Struct, frozen=True, kw_only=True):
@@ -22,8 +23,8 @@ class HookSpec(Struct, frozen=True, kw_only=True):
     the point knows, says what happens. `change`: an answer that is not None replaces the argument named by
     `changes`, and the next callback sees the new one. `replace`: the first text that is given replaces it.
     `add`: words, or `{"context": words}`, are added. `around`: it stands for what happens, which it may have
-    done by `next_call(args)`. Where nothing of Hermes calls a point yet, `waits` says
-    for what.
+    done by `next_call`, with another argument that `changes` names. Where nothing of Hermes calls a point
+    yet, `waits` says for what.
     """
 
     arguments: frozenset[str]
@@ -63,6 +64,7 @@ _REQUEST: Final = (
     *("message_count", "tool_count", "approx_input_tokens", "request_char_count", "max_tokens"),
     *("started_at", "middleware_trace", "request"),
 )
+_CHANGED: Final = (*_REQUEST, "original_request")
 _REPLY: Final = (
     *("api_duration", "ended_at", "finish_reason", "response_model", "response", "usage"),
     *("assistant_message", "assistant_content_chars", "assistant_tool_call_count"),
@@ -85,10 +87,14 @@ SPECS: Final[Mapping[str, HookSpec]] = {
     "on_session_reset": _observes("session_id", "platform", "reason", "old_session_id", "new_session_id"),
     "pre_tool_call": HookSpec(arguments=frozenset(_CALL), kind="direct"),
     "transform_tool_args": HookSpec(arguments=frozenset(_CALL), kind="change", changes="args"),
-    "tool_execution": HookSpec(arguments=frozenset({*_CALL, "next_call"}), kind="around"),
+    "tool_execution": HookSpec(arguments=frozenset({*_CALL, "next_call"}), kind="around", changes="args"),
     "transform_terminal_output": _replaces("output", "command", "returncode", "task_id", "env_type"),
     "transform_tool_result": _replaces("result", *_ENDED),
     "post_tool_call": _observes(*_ENDED),
+    "llm_request": HookSpec(arguments=frozenset(_CHANGED), kind="change", changes="request"),
+    "llm_execution": HookSpec(
+        arguments=frozenset({*_CHANGED, "next_call"}), kind="around", changes="request"
+    ),
     "pre_api_request": _observes(*_REQUEST),
     "post_api_request": _observes(*_REQUEST, *_REPLY),
     "api_request_error": _observes(
@@ -121,6 +127,8 @@ WHEN: Final[Mapping[str, str]] = {
     "transform_terminal_output": "when a command of the tool terminal has ended",
     "transform_tool_result": "after each call of a tool, with its result",
     "post_tool_call": "after each call of a tool",
+    "llm_request": "before each request to a model is sent",
+    "llm_execution": "around each request to a model",
     "pre_api_request": "before each request to a model",
     "post_api_request": "after each request to a model",
     "api_request_error": "when a request to a model has failed",
@@ -203,16 +211,25 @@ class Hooks:
 
     async def change(self, point: str, **offered: Any) -> Any:
         """Give the argument that the point lets callbacks replace, as they leave it."""
-        name = SPECS[point].changes
+        return (await self.traced(point, _whole, **offered))[0]
+
+    async def traced(
+        self, point: str, read: Callable[[Any], tuple[Any, dict[str, str]] | None], **offered: Any
+    ) -> tuple[Any, tuple[dict[str, str], ...]]:
+        """The same, with what is told of each callback that gave another one; `read` finds both in an
+        answer.
+        """
+        name, trace = SPECS[point].changes, offered.get("middleware_trace", ())
         for one in self._callbacks.get(point, ()):
-            answer = await self._answer(point, one, offered)
-            offered = offered if answer is None else {**offered, name: answer}
-        return offered[name]
+            found = await self._answer(point, one, {**offered, "middleware_trace": trace}, read)
+            if found is not None:
+                offered, trace = {**offered, name: found[0]}, (*trace, {"callback": one.words, **found[1]})
+        return offered[name], trace
 
     async def replaced(self, point: str, **offered: Any) -> str:
         """Give the text that the point lets callbacks replace, as the first that gives another one says."""
         for one in self._callbacks.get(point, ()):
-            answer = await self._answer(point, one, offered, _text)
+            answer = await self._answer(point, one, offered, text_of)
             if answer is not None:
                 return str(answer)
         return str(offered[SPECS[point].changes])
@@ -224,34 +241,39 @@ class Hooks:
         ]
         return tuple(filter(None, words))
 
-    async def around(self, point: str, run: Callable[..., Awaitable[str]], **offered: Any) -> str:
-        """What `run(args)` gives, called through the callbacks, the first of them outermost."""
+    async def around(
+        self, point: str, run: Callable[..., Awaitable[R]], read: Callable[[Any], R | None], **offered: Any
+    ) -> R:
+        """What `run` gives for the argument that the point lets callbacks change, called through them, the
+        first of them outermost; an answer in which `read` finds nothing is none.
+        """
         for one in reversed(self._callbacks.get(point, ())):
-            run = partial(self._through, point, one, run, offered)
-        return await run(offered["args"])
+            run = partial(self._through, point, one, run, read, offered)
+        return await run(offered[SPECS[point].changes])
 
     async def _through(
         self,
         point: str,
         one: "_Listener",
-        run: Callable[..., Awaitable[str]],
+        run: Callable[..., Awaitable[R]],
+        read: Callable[[Any], R | None],
         offered: Mapping[str, Any],
         args: Mapping[str, Any],
-    ) -> str:
+    ) -> R:
         """What a callback gives that stands around `run`; what that gives where the callback fails."""
         inner, is_async = _Once(run, args), inspect.iscoroutinefunction(one.callback)
-        given = {name: copied(value) for name, value in {**offered, "args": args}.items()}
+        given = {name: copied(value) for name, value in {**offered, SPECS[point].changes: args}.items()}
         given["next_call"] = inner.call if is_async else inner.call_blocking
         chosen = given if one.wanted is None else {name: given[name] for name in one.wanted & given.keys()}
         try:
             call = partial(one.callback, **chosen)
-            answer = await (call() if is_async else in_tool_thread(call))
+            answer = read(await (call() if is_async else in_tool_thread(call)))
         except BaseException as error:  # a callback's fault stops nothing
             if error is inner.fault or has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
                 raise
             logger.exception("Hook %s: %s failed", point, one.words)
             answer = None
-        return answer if isinstance(answer, str) else await inner.call()
+        return await inner.call() if answer is None else answer
 
     async def _answer(
         self,
@@ -277,15 +299,15 @@ class Hooks:
         return None
 
 
-class _Once:
+class _Once(Generic[R]):
     """What a callback stands around: it is done once, however often it is asked for."""
 
-    def __init__(self, run: Callable[..., Awaitable[str]], args: Mapping[str, Any]) -> None:
+    def __init__(self, run: Callable[..., Awaitable[R]], args: Mapping[str, Any]) -> None:
         self._run, self._args = run, args
-        self._found: str | None = None
+        self._found: R | None = None
         self.fault: BaseException | None = None
 
-    async def call(self, args: Mapping[str, Any] | None = None) -> str:
+    async def call(self, args: Mapping[str, Any] | None = None) -> R:
         """What it gives, with these arguments instead of its own."""
         if self.fault is not None:
             raise self.fault
@@ -297,7 +319,7 @@ class _Once:
                 raise
         return self._found
 
-    def call_blocking(self, args: Mapping[str, Any] | None = None) -> str:
+    def call_blocking(self, args: Mapping[str, Any] | None = None) -> R:
         """The same for a thread."""
         home = loop_behind()
         if home is None:
@@ -340,7 +362,12 @@ def _directive(answer: Any) -> HookDirective | None:
     return None
 
 
-def _text(answer: Any) -> str | None:
+def _whole(answer: Any) -> tuple[Any, dict[str, str]] | None:
+    """The answer as it is, of which nothing more is told."""
+    return None if answer is None else (copied(answer), {})
+
+
+def text_of(answer: Any) -> str | None:
     """The text that an answer is, if it is one."""
     return answer if isinstance(answer, str) else None
 

@@ -56,7 +56,6 @@ async def test_a_provider_is_kept_by_kind_and_name_for_who_asks_for_it(
             {"label": "IRC", "adapter_factory": str, "check_fn": bool, "required_env": ["IRC"]},
         ),
         ("ctx.register_slack_action_handler('ok', str)", "slack_action_handler", "ok", str),
-        ("ctx.register_middleware('api_request', str)", "middleware", "llm_request 0", str),
     ],
 )
 async def test_what_nothing_asks_for_yet_is_kept_as_it_came(

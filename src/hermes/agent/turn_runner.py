@@ -34,7 +34,7 @@ from hermes.agent.turn_watch import TurnWatch
 from hermes.lib.aio import beside, raise_cancellation
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
-from hermes.models.reliability.executor import ReplyListener
+from hermes.models.reliability.listener import ReplyListener
 from hermes.tools.deferred import called
 from hermes.types.actor import Actor
 from hermes.types.error import ContextOverflow, Failure, ModelError, StoreError

@@ -16,7 +16,8 @@ from hermes.config.sections import Settings
 from hermes.models.budget import Budget
 from hermes.models.catalog.catalogue import Provider, known_provider, known_providers, provider
 from hermes.models.catalog.endpoint import resolve, sibling
-from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.listener import ReplyListener
 from hermes.models.reliability.route import Route
 from hermes.models.settings import AuxiliarySettings, ModelSettings, TaskSettings
 from hermes.types.error import ConfigError, ModelError

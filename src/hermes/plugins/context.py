@@ -23,14 +23,22 @@ from hermes.types.tool import UNDECLARED, Handler, ToolManifest
 _OVERRIDE: Final = "plugins.entries.{}.allow_tool_override: true lets this plugin replace it"
 
 
-_MIDDLEWARE: Final = {"tool_request": "transform_tool_args", "tool_execution": "tool_execution"}
-"""Kinds of middleware, and the hook points that they are."""
-_LATER: Final = {
+_MIDDLEWARE: Final = {
+    "tool_request": "transform_tool_args",
+    "tool_execution": "tool_execution",
     "llm_request": "llm_request",
     "llm_execution": "llm_execution",
     "api_request": "llm_request",
     "api_execution": "llm_execution",
 }
+"""Kinds of middleware, and the hook points that they are."""
+
+
+def middleware_point(kind: str) -> str:
+    """The hook point of a kind of middleware; ValueError where there is no such kind."""
+    if kind not in _MIDDLEWARE:
+        raise ValueError(f"There is no middleware {kind!r}; there are {', '.join(_MIDDLEWARE)}.")
+    return _MIDDLEWARE[kind]
 
 
 def _keeps(kind: str) -> Callable[["PluginContext", Any], None]:
@@ -149,17 +157,10 @@ class PluginContext:
         self._host.loop.run_blocking(partial(self._host.hooks.observe, hook_name, **told))
 
     def register_middleware(self, kind: str, callback: HookCallback) -> None:
-        """Have a callback change the arguments of calls (`tool_request`) or stand around them
-        (`tool_execution`). Those of requests to models are kept: nothing calls them yet.
+        """Have a callback change the arguments of calls (`tool_request`) or requests to models
+        (`llm_request`), or stand around them (`tool_execution`, `llm_execution`).
         """
-        if kind in _MIDDLEWARE:
-            self.register_hook(_MIDDLEWARE[kind], callback)
-            return
-        name = _LATER.get(kind, kind)
-        if name not in _LATER.values():
-            known = ", ".join((*_MIDDLEWARE, *_LATER.values()))
-            raise ValueError(f"There is no middleware {kind!r}; there are {known}.")
-        self.keep("middleware", f"{name} {len(self.provides)}", callback)
+        self.register_hook(middleware_point(kind), callback)
 
     def register_command(
         self, name: str, handler: Callable[[str], Any], description: str = "", args_hint: str = ""

@@ -24,6 +24,7 @@ from hermes.hooks import SPECS, Hooks, wanted_arguments
 from hermes.lib.threads import submit
 from hermes.plugins import model_providers
 from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
+from hermes.plugins.context import middleware_point
 from hermes.plugins.loading import called_to_register, enter, module_of
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
@@ -51,6 +52,10 @@ class IsolatedContext:
         if SPECS[hook_name].kind == "around":
             raise ValueError(f"{hook_name} stands around a call, which happens in another process.")
         self.hooks.append((hook_name, callback))
+
+    def register_middleware(self, kind: str, callback: Callable[..., Any]) -> None:
+        """Have a callback change the arguments of calls, or requests to models."""
+        self.register_hook(middleware_point(kind), callback)
 
     def register_model_provider(self, profile: Any) -> None:
         """Add a provider of models."""

@@ -13,7 +13,8 @@ from hermes.agent.ledger import Ledger
 from hermes.agent.output import output_by
 from hermes.agent.routes import Routes
 from hermes.lib.aio import HomeLoop
-from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.listener import ReplyListener
 from hermes.plugins.settings import PluginLlmTrust
 from hermes.types.error import ConfigError, PluginError
 from hermes.types.message import Assistant, Message, User

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hermes.hooks import HookDirective, Hooks
+from hermes.hooks import HookDirective, Hooks, text_of
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.guest_loops import GuestLoops
 from hermes.lib.nearest import nearest
@@ -184,7 +184,7 @@ class Dispatcher(Struct):
         async def run(wanted: Mapping[str, Any]) -> str:
             return await self._run(entry, self._arguments(entry).prepare(wanted), keywords)
 
-        return await self.hooks.around("tool_execution", run, args=args, **_about(entry, keywords))
+        return await self.hooks.around("tool_execution", run, text_of, args=args, **_about(entry, keywords))
 
     async def _after(
         self,

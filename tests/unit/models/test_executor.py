@@ -1,6 +1,6 @@
 """The executor over real transports and scripted servers: what is tried, in which order, what it costs, and how it ends."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from hermes.lib.http import BadCertificates
 from hermes.models.budget import Budget, SpendingLimits
 from hermes.models.client import Timeouts
-from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.listener import ReplyListener
 from hermes.models.reliability.route import FAILURES, OPEN_SECONDS, Breakers, KeySource, OneKey, Route, Target
 from hermes.models.transports.registry import transport_for
 from hermes.testing import ScriptedModel, Turn, fail, network, raw, say
@@ -370,3 +371,39 @@ async def test_marks_of_the_models_template_are_sent_as_plain_words() -> None:
     said = (User(id="u1", at=0, text="a <|im_end|> <s>b</s>"),)
     await Talk({"one": model}, endpoints=(endpoint,), messages=said).ask()
     assert model.requests[0]["messages"][-1]["content"] == "a < |im_end|> < s>b</s>"
+
+
+@dataclass
+class Longer:
+    """Has every request sent with a longer body, before it is sent or around it."""
+
+    more: bytes
+    around_it: bool
+
+    async def changed(self, request: Request, body: bytes) -> bytes:
+        return body if self.around_it else body[:-1] + self.more
+
+    async def around(self, body: bytes, send: Callable[[bytes], Awaitable[Assistant]]) -> Assistant:
+        return await send(body[:-1] + self.more if self.around_it else body)
+
+    async def sends(self, request: Request) -> None:
+        """Nothing."""
+
+    async def ended(self, found: Assistant | Failure, attempt: int, attempts: int, seconds: float) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("around_it", [False, True])
+async def test_what_is_held_of_a_budget_is_for_the_request_as_it_is_sent(around_it: bool) -> None:
+    held: list[int] = []
+    for watch in (None, Longer(b',"note":"%s"}' % (b"w" * 4000), around_it)):
+
+        def look(_body: dict[str, Any]) -> Turn:
+            held.append(talk.budget.held_tokens)
+            return say("ok")
+
+        talk = Talk({"one": ScriptedModel(look)})
+        talk.listener = replace(talk.listener, watch=watch)
+        await talk.ask()
+        assert talk.budget.held_tokens == 0
+    assert held[1] - held[0] == len(',"note":""' + "w" * 4000) // 4

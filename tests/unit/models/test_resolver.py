@@ -16,7 +16,8 @@ from hermes.models.auth.credentials import Pool
 from hermes.models.auth.resolver import CredentialUnavailable, PooledKeys, SecretResolver
 from hermes.models.budget import Budget
 from hermes.models.client import Timeouts
-from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.listener import ReplyListener
 from hermes.models.reliability.route import Breakers, Route, Target
 from hermes.models.transports.registry import transport_for
 from hermes.store.auth import AuthFile

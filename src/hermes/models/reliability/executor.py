@@ -4,7 +4,7 @@ Every request goes through here.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, ClassVar, Final, Protocol, cast
+from typing import Any, ClassVar, Final, cast
 
 import anyio
 import anyio.to_thread
@@ -19,8 +19,10 @@ from hermes.models import client
 from hermes.models.auth.aws import sign
 from hermes.models.budget import Budget, PriceEstimator, Reservation, priced
 from hermes.models.catalog.endpoint import with_credential
+from hermes.models.reliability.changed_body import within
 from hermes.models.reliability.continuation import spelled_out, to_be_continued, tokens
 from hermes.models.reliability.images import smaller
+from hermes.models.reliability.listener import ReplyListener
 from hermes.models.reliability.recovery import (
     FIRST_RETRY,
     RecoveryAction,
@@ -31,40 +33,16 @@ from hermes.models.reliability.recovery import (
 )
 from hermes.models.reliability.repeating import RepeatedReply, RepetitionGuard
 from hermes.models.reliability.route import Route, Target, cost_of_break
-from hermes.models.transports.base import ReplyReader, Transport, WireRequest
+from hermes.models.transports.base import ReplyReader, StalledError, Transport, WireRequest
 from hermes.models.transports.common.marks import without_marks
 from hermes.types.error import ConfigError, ContextOverflow, Exhausted, Failure, ModelError
 from hermes.types.event import Attempted, PrefixBroken
 from hermes.types.message import Assistant, Cut
-from hermes.types.request import Delta, Endpoint, LeftOut, Request
+from hermes.types.request import Endpoint, LeftOut, Request
 from hermes.types.usage import NO_USAGE, Usage
 
 SHORTEST_KEY, HIDDEN = 6, "[the key]"
 DONE = RecoveryAction("done")
-
-
-class RequestWatch(Protocol):
-    """Who is told of each request around it, and waited for."""
-
-    async def sends(self, request: Request) -> None:
-        """A request is about to be sent."""
-
-    async def ended(self, found: Assistant | Failure, attempt: int, attempts: int, seconds: float) -> None:
-        """It has brought a reply, or failed, after these seconds; it may be tried so many times."""
-
-
-class ReplyListener(Struct, frozen=True, kw_only=True):
-    """Who hears of a reply as it comes: `emit` gets its pieces, `tell` the end of every request, before the
-    pause that may follow; `watch` is told of each request, too.
-
-    When a request has failed, the pieces that it had brought are void. `broken` hears of a request that does
-    not extend the last one.
-    """
-
-    emit: Callable[[Delta], None]
-    tell: Callable[[Attempted], None]
-    broken: Callable[[PrefixBroken], object]
-    watch: RequestWatch | None = None
 
 
 class RequestExecutor(Struct, frozen=True, kw_only=True):
@@ -120,6 +98,7 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
             raise ConfigError(str(error)) from error
 
 
+NOTHING_HELD: Final = Reservation(tokens=0, cost=0.0)
 LETTERS: Final = 4
 """Of a token, on average."""
 
@@ -145,6 +124,8 @@ class _AttemptState(Abridged, Struct):
     refused: set[str] = field(default_factory=set)
     wordless: int = 0
     sent: int = 0
+    own: bytes = b""
+    held: Reservation = NOTHING_HELD
 
     async def once(self) -> Assistant | None:
         """Send one request and do what follows; None where that is another attempt."""
@@ -159,23 +140,20 @@ class _AttemptState(Abridged, Struct):
             return None
         endpoint, transport = with_credential(target.endpoint, credential), route.transport
         reader = transport.reader(request := _for(self.request, endpoint, target.without))
-        wanted = executor.estimator.wanted(
-            endpoint.price, self._prompt, request.options.max_output or endpoint.max_output
-        )
-        await self.budget.reserve(wanted, seconds=self.deadline - self.executor.monotonic())
+        await self._hold(request)
         try:
             wire = await self._rendered(request, transport)
-            result = self._checked(await self._sent(wire, reader, endpoint), endpoint)
+            result = self._checked(await self._sent(wire, reader, request), endpoint)
         except client.FAULTS as error:
             size = 0 if reader.progress else self._prompt
             result = self._without_secrets(
                 _faults().classify(error, endpoint, size, now=executor.now()), endpoint
             )
         except BaseException:  # the turn was interrupted, and what came so far has been paid for
-            usage = self._account(wanted, reader, endpoint)
+            usage = self._account(reader, endpoint)
             self._tell(usage, started, RecoveryAction("interrupted"))
             raise
-        usage = self._account(wanted, reader, endpoint)
+        usage = self._account(reader, endpoint)
         if isinstance(result, Failure):
             await self._recover(result, usage, started, endpoint)
             return None
@@ -193,9 +171,44 @@ class _AttemptState(Abridged, Struct):
             seconds = self.executor.monotonic() - started
             await self.listener.watch.ended(found, self.here + 1, self.executor.retries, seconds)
 
-    async def _sent(self, wire: WireRequest, reader: ReplyReader, endpoint: Endpoint) -> Assistant:
+    async def _hold(self, request: Request, more: int = 0) -> None:
+        """Hold in the budgets what a request may use, whose prompt has so many tokens more than is known."""
+        self.budget.settle(self.held, 0, 0.0)
+        self.held, executor, endpoint = NOTHING_HELD, self.executor, request.endpoint
+        limit = request.options.max_output or endpoint.max_output
+        wanted = executor.estimator.wanted(endpoint.price, self._prompt + more, limit)
+        await self.budget.reserve(wanted, seconds=self.deadline - executor.monotonic())
+        self.held = wanted
+
+    async def _changed(self, wire: WireRequest, body: bytes, request: Request) -> WireRequest:
+        """The request with another body, in whose place it is held, too."""
+        if body is wire.body:
+            return wire
+        changed = within(wire.body, body)
+        await self._hold(request, max(0, len(changed) - len(wire.body)) // LETTERS)
+        return replace(wire, body=changed)
+
+    async def _sent(self, wire: WireRequest, reader: ReplyReader, request: Request) -> Assistant:
+        """What the server replies, or what stands around the request has in its place, within its time."""
+        watch = self.listener.watch
+        if watch is None:
+            return await self._replied(wire, reader, request.endpoint)
+
+        async def send(body: bytes) -> Assistant:
+            return await self._replied(await self._changed(wire, body, request), reader, request.endpoint)
+
+        with anyio.move_on_after(max(0.0, self.deadline - self.executor.monotonic())):
+            return await watch.around(wire.body, send)
+        raise StalledError("what stands around the request had not ended when its time was over")
+
+    async def _replied(self, wire: WireRequest, reader: ReplyReader, endpoint: Endpoint) -> Assistant:
         """What the server replies, or as much of it as there was before it began to repeat itself."""
         executor = self.executor
+        self.sent = len(wire.body)
+        if self.listener.watch is not None or self.route.shape is not None:
+            self._tell_broken(self.route.prefix.changed(self.own, wire.body), endpoint)
+        if endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
+            wire = await anyio.to_thread.run_sync(sign, wire, endpoint)
         try:
             return await client.send(
                 executor.http,
@@ -222,21 +235,22 @@ class _AttemptState(Abridged, Struct):
         return failure
 
     async def _rendered(self, request: Request, transport: Transport) -> WireRequest:
-        """The request as bytes, signed where its endpoint wants that; a broken prefix is told."""
-        if self.listener.watch is not None:
-            await self.listener.watch.sends(request)
-        reason = self.route.prefix.sent(request, transport)
-        if reason:
-            cost = cost_of_break(self._prompt, request.endpoint.price)
-            self.listener.broken(PrefixBroken(reason=reason, cost=cost))
-        wire = transport.render(request)
-        wire = replace(wire, body=without_marks(wire.body, request.endpoint.marks))
-        if self.route.shape is not None:
-            wire = replace(wire, body=await self.route.shape(wire.body, request, self.route.session_id))
-        self.sent = len(wire.body)
-        if request.endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
-            return await anyio.to_thread.run_sync(sign, wire, request.endpoint)
+        """The request as bytes, as plugins have it; a broken prefix is told."""
+        self.sent, wire, watch, route = 0, transport.render(request), self.listener.watch, self.route
+        self.own = own = without_marks(wire.body, request.endpoint.marks)
+        wire = replace(wire, body=own)
+        if route.shape is not None:
+            wire = replace(wire, body=await route.shape(own, request, route.session_id))
+        if watch is not None:
+            wire = await self._changed(wire, await watch.changed(request, wire.body), request)
+            await watch.sends(request)
+        self._tell_broken(route.prefix.sent(request, transport), request.endpoint)
         return wire
+
+    def _tell_broken(self, reason: str, endpoint: Endpoint) -> None:
+        if reason:
+            cost = cost_of_break(self._prompt, endpoint.price)
+            self.listener.broken(PrefixBroken(reason=reason, cost=cost))
 
     def _without_secrets(self, failure: Failure, endpoint: Endpoint) -> Failure:
         message = failure.message
@@ -244,15 +258,16 @@ class _AttemptState(Abridged, Struct):
             message = message.replace(endpoint.credential, HIDDEN)
         return replace(failure, message=self.executor.redact(message))
 
-    def _account(self, wanted: Reservation, reader: ReplyReader, endpoint: Endpoint) -> Usage:
+    def _account(self, reader: ReplyReader, endpoint: Endpoint) -> Usage:
         """Count what a request has used as far as the wire told: at least the request itself."""
-        usage = priced(reader.usage, endpoint.price)
+        usage = priced(reader.usage, endpoint.price) if self.sent else NO_USAGE
         counted = self._estimated(reader) if usage.input_tokens + usage.output_tokens <= 0 else usage
         self.budget.settle(
-            wanted,
+            self.held,
             counted.input_tokens + counted.output_tokens,
             self.executor.estimator.counted(counted, endpoint.price),
         )
+        self.held = NOTHING_HELD
         self.used = self.used + usage if self.failures else usage
         return usage
 

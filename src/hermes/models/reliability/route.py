@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from hermes.models.budget import cost_of
+from hermes.models.reliability.changed_body import shown
 from hermes.models.transports.base import Transport
 from hermes.types.error import Failure, Reason
 from hermes.types.profile import Price
@@ -83,6 +84,7 @@ class PrefixWatch(Struct):
 
     request: Request | None = None
     transport: Transport | None = None
+    bodies: tuple[bytes, bytes] | None = None
 
     def sent(self, request: Request, transport: Transport) -> str:
         """Why this request does not extend the one before it; empty when it does.
@@ -91,7 +93,17 @@ class PrefixWatch(Struct):
         """
         reason = self._reason(request, transport)
         self.request, self.transport = request, transport
+        self.bodies = None if reason else self.bodies
         return reason
+
+    def changed(self, own: bytes, sent: bytes) -> str:
+        """The same of a body that plugins may have sent in the place of ours."""
+        before, self.bodies = self.bodies, (own, sent)
+        if before is None or (own is sent and before[0] is before[1]):
+            return ""
+        earlier = shown(before[1])
+        is_longer = shown(sent)[: len(earlier)] == earlier
+        return "" if is_longer else "a plugin changed what the model had read"
 
     def _reason(self, request: Request, transport: Transport) -> str:
         before = self.request
