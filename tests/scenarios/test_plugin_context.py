@@ -27,7 +27,7 @@ PROVIDERS = [
 SCHEMA = {"name": "probe", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 
 
-@pytest.mark.parametrize("kind", [*PROVIDERS, "context_engine"])
+@pytest.mark.parametrize("kind", PROVIDERS)
 async def test_a_provider_is_kept_by_kind_and_name_for_who_asks_for_it(
     environ: dict[str, str], plant: Plant, kind: str
 ) -> None:
