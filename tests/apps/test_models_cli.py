@@ -4,8 +4,11 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+
+from hermes.config.edit import append_to_list
 
 from .conftest import Run
 
@@ -90,3 +93,19 @@ def test_the_list_of_models_has_the_addresses_in_force(run: Run) -> None:
         "https://api.novita.ai/openai/v1",
     )
     assert "${" not in shown
+
+
+def test_models_of_a_provider_that_a_plugin_brings_are_asked_for_at_its_own_address_for_that(
+    environ: dict[str, str], run: Run, address: str
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    folder = home / "plugins" / "own"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("name: own\nkind: model-provider\n")
+    (folder / "__init__.py").write_text(
+        "from providers import register_provider\nfrom providers.base import ProviderProfile\n"
+        f"register_provider(ProviderProfile('own', base_url='http://127.0.0.1:1/v1', models_url='{address}/models'))\n"
+    )
+    append_to_list(home / "config.yaml", "plugins.enabled", "own")
+    listed = [line.split()[0] for line in run("models", "list").stdout.splitlines() if "own/" in line]
+    assert listed == ["own/fake-1", "own/fake-2", "own/x", "own/…"]

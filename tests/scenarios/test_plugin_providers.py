@@ -13,6 +13,7 @@ from hermes.agent.spec import SessionOptions
 from hermes.commands.model_choices import served_names
 from hermes.models.catalog.catalogue import known_models, known_providers
 from hermes.models.settings import ProviderSettings
+from hermes.models.side_calls import SideQuestion
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from hermes.types.error import ConfigError
@@ -162,6 +163,25 @@ async def test_the_models_that_it_lists_are_asked_for_where_it_runs(
         async with opened(environ) as runtime:
             found = await served_names(runtime, runtime.endpoint("own-models/live"))
         assert found == (f"{KEY}-of-True", "live")
+
+
+async def test_side_tasks_and_the_place_of_a_model_that_fails_may_be_its_models(
+    environ: dict[str, str], plant: Plant, serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(say("one"), say("two", breaks_prefix=True))
+    provide(environ, plant, SHAPING % server.base_url)
+    flags = {"fallback_providers": ["own-models/large"], "auxiliary.web_extract.model": "own-models/tiny"}
+    async with opened(environ, **flags) as runtime:
+        options = SessionOptions(model="m", base_url="http://127.0.0.1:1/v1", cwd=tmp_path)
+        session = await runtime.session(options)
+        said = [(await session.send("hello")).text]
+        said += [await session.ask_aside("web_extract", SideQuestion(instructions="Sum up.", text="long"))]
+        await session.close()
+    assert said == ["one", "two"]
+    assert [(one["top"], *one["tag"]) for one in server.model.requests] == [
+        (1, session.id, "large"),
+        (1, session.id, "tiny"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
 class ProfileFields(Struct, frozen=True, kw_only=True):
-    """What a profile says of its provider; `lists` and `shapes` tell which methods it has of its own."""
+    """What a profile says of its provider; `lists` and `shapes` tell what its methods are asked for."""
 
     name: str
     api_mode: str = "chat_completions"
@@ -125,7 +125,8 @@ def fields_of(profile: Any) -> dict[str, Any]:
         is_number = isinstance(temperature, int | float)
         told |= {"fixed_temperature": temperature} if is_number else {"omits_temperature": True}
     shapes = told["default_max_tokens"] is not None or any(_is_own(profile, one) for one in _SHAPING)
-    told |= {"lists": _is_own(profile, "fetch_models"), "shapes": shapes}
+    lists = _is_own(profile, "fetch_models") or bool(getattr(profile, "models_url", ""))
+    told |= {"lists": lists, "shapes": shapes}
     return {name: value for name, value in told.items() if value is not None}
 
 
