@@ -17,7 +17,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from hermes.types.error import ConfigError
-from hermes.types.event import TurnFinished
+from hermes.types.event import PrefixBroken, TurnFinished
 from tests.scenarios.planted_plugins import Plant, configure, plant
 
 __all__ = ["plant"]
@@ -165,6 +165,29 @@ async def test_the_models_that_it_lists_are_asked_for_where_it_runs(
         assert found == (f"{KEY}-of-True", "live")
 
 
+COUNTING = """
+class Own(ProviderProfile):
+    def prepare_messages(self, messages):
+        return [{**messages[0], "content": f"{len(messages)} messages"}, *messages[1:]]
+register_provider(Own("own-models", base_url=%r))
+"""
+
+
+async def test_messages_that_are_given_back_otherwise_than_before_are_told_as_a_broken_prefix(
+    environ: dict[str, str], plant: Plant, serve: Serve, tmp_path: Path
+) -> None:
+    server = serve(say("one"), say("two", breaks_prefix=True))
+    provide(environ, plant, COUNTING % server.base_url)
+    async with opened(environ) as runtime:
+        session = await runtime.session(SessionOptions(model="own-models/small", cwd=tmp_path))
+        with session.watch() as listener:
+            await session.send("hello")
+            await session.send("again")
+            await session.close()
+            told = [event.reason async for event in listener if isinstance(event, PrefixBroken)]
+    assert told == ["a plugin changed what the model had read"]
+
+
 async def test_side_tasks_and_the_place_of_a_model_that_fails_may_be_its_models(
     environ: dict[str, str], plant: Plant, serve: Serve, tmp_path: Path
 ) -> None:
@@ -174,10 +197,10 @@ async def test_side_tasks_and_the_place_of_a_model_that_fails_may_be_its_models(
     async with opened(environ, **flags) as runtime:
         options = SessionOptions(model="m", base_url="http://127.0.0.1:1/v1", cwd=tmp_path)
         session = await runtime.session(options)
-        said = [(await session.send("hello")).text]
-        said += [await session.ask_aside("web_extract", SideQuestion(instructions="Sum up.", text="long"))]
+        end = await session.send("hello")
+        aside = await session.ask_aside("web_extract", SideQuestion(instructions="Sum up.", text="long"))
         await session.close()
-    assert said == ["one", "two"]
+    assert (end.text, aside) == ("one", "two")
     assert [(one["top"], *one["tag"]) for one in server.model.requests] == [
         (1, session.id, "large"),
         (1, session.id, "tiny"),
