@@ -44,12 +44,6 @@ async def test_a_provider_is_kept_by_kind_and_name_for_who_asks_for_it(
     ("line", "kind", "name", "value"),
     [
         (
-            "ctx.register_auxiliary_task('sum', display_name='Sum', description='Sums', defaults={'timeout': 3})",
-            "auxiliary_task",
-            "sum",
-            {"display_name": "Sum", "description": "Sums", "defaults": {"timeout": 3}},
-        ),
-        (
             "ctx.register_platform('irc', 'IRC', str, bool, required_env=['IRC'])",
             "platform",
             "irc",

@@ -81,7 +81,8 @@ class PluginContext:
         if self._host.models is None:
             words = "There are no models here: plugins ask them in a session."
             raise PluginError(words, plugin=self.manifest.key, phase="llm")
-        return PluginLlm(self.manifest.key, self._host.models, self._host.loop, self._entry.llm)
+        key = self.manifest.key
+        return PluginLlm(key, self._host.models, self._host.loop, self._entry.llm, self._task_defaults)
 
     @property
     def profile_name(self) -> str:
@@ -257,9 +258,18 @@ class PluginContext:
     def register_auxiliary_task(
         self, key: str, *, display_name: str, description: str, defaults: Mapping[str, Any] | None = None
     ) -> None:
-        """Keep a side task, with what it is called, what it is for and its defaults."""
+        """Have requests to models with the purpose `key` take these defaults, and the model that the user
+        sets for it.
+        """
         about = {"display_name": display_name, "description": description, "defaults": dict(defaults or {})}
         self.keep("auxiliary_task", key, about)
+
+    def _task_defaults(self, key: str) -> Mapping[str, Any]:
+        """The defaults of a side task of this plugin; nothing where it has no such task."""
+        tasks = self._host.extensions.of_kind("auxiliary_task")
+        mine = (one.value["defaults"] for one in tasks if (one.plugin, one.name) == (self.manifest.key, key))
+        found: Mapping[str, Any] = next(mine, {})
+        return found
 
     def register_platform(
         self,

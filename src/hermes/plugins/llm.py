@@ -2,7 +2,7 @@
 with the user's model unless the user lets the plugin choose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from hermes.agent.routes import Routes
 from hermes.lib.aio import HomeLoop
 from hermes.models.reliability.executor import RequestExecutor
 from hermes.models.reliability.listener import ReplyListener
-from hermes.plugins.settings import PluginLlmTrust
+from hermes.plugins.settings import PluginLlmTrust, PluginTaskModel
 from hermes.types.error import ConfigError, PluginError
 from hermes.types.message import Assistant, Message, User
 from hermes.types.request import Endpoint, Options, Request
@@ -23,6 +23,12 @@ from hermes.types.usage import NO_USAGE
 
 SECONDS: Final = 30.0
 """How long a request may take that says nothing else."""
+_FREE: Final = ("temperature", "max_tokens", "timeout")
+"""What defaults of a task may say of a request."""
+_TO_CHOOSE: Final = ("provider", "model")
+"""The same, as far as the plugin may choose it."""
+_USERS: Final = ("", "auto", "main")
+"""Words for the user's own provider or model."""
 _JSON: Final = "Answer with one JSON value, with nothing before or after it."
 _FITS: Final = "Answer with one JSON value that fits this JSON Schema, with nothing before or after it:\n{}"
 
@@ -81,8 +87,16 @@ class PluginLlm:
     `acomplete_structured` from whichever loop.
     """
 
-    def __init__(self, plugin: str, road: ModelRoad, loop: HomeLoop, trust: PluginLlmTrust) -> None:
+    def __init__(
+        self,
+        plugin: str,
+        road: ModelRoad,
+        loop: HomeLoop,
+        trust: PluginLlmTrust,
+        defaults: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         self._plugin, self._road, self._loop, self._trust = plugin, road, loop, trust
+        self._defaults = defaults
 
     def complete(self, messages: Sequence[Mapping[str, Any]], **wanted: Any) -> LlmAnswer:
         """As `acomplete`, for a thread."""
@@ -96,7 +110,8 @@ class PluginLlm:
         """The answer to messages, each with `role` and `content`.
 
         `temperature`, `max_tokens`, `timeout` (seconds) and `purpose` are free to choose; `provider`,
-        `model`, `agent_id` and `profile` need the user's leave, else PluginLlmTrustError says so.
+        `model`, `agent_id` and `profile` need the user's leave, else PluginLlmTrustError says so. Where
+        `purpose` is a side task of the plugin, its defaults count, and a model that the user sets for it.
         """
         return await self._loop.run(partial(self._complete, messages, **wanted))
 
@@ -109,9 +124,8 @@ class PluginLlm:
     async def _complete(
         self, messages: Sequence[Mapping[str, Any]], *, schema: Mapping[str, Any] | None = None, **wanted: Any
     ) -> LlmAnswer:
-        wish = msgspec.convert(wanted, _Wish)
-        self._check(wish)
-        endpoint = self._road.routes.endpoint("/".join(filter(None, (wish.provider, wish.model))))
+        wish = msgspec.convert({**self._suggested(str(wanted.get("purpose", ""))), **wanted}, _Wish)
+        endpoint = self._endpoint(wish)
         system, said = _read(messages)
         options = Options(temperature=wish.temperature, max_output=wish.max_tokens, output_schema=schema)
         request = Request(endpoint=endpoint, system=system, messages=said, options=options)
@@ -152,16 +166,36 @@ class PluginLlm:
             ) from error
         return msgspec.structs.replace(answer, parsed=parsed, content_type="application/json")
 
+    def _suggested(self, purpose: str) -> dict[str, Any]:
+        """The defaults of a task; its model only where the plugin may choose that."""
+        given = self._defaults(purpose)
+        free = {name: given[name] for name in _FREE if given.get(name) is not None}
+        chosen = {name: str(given[name]) for name in _TO_CHOOSE if given.get(name, "") not in _USERS}
+        return free | (chosen if all(self._may(name, one) for name, one in chosen.items()) else {})
+
+    def _endpoint(self, wish: "_Wish") -> Endpoint:
+        """Who is asked: what the user sets for the task, else what the plugin may choose, else the user's."""
+        own = self._trust.tasks.get(wish.purpose)
+        self._check(wish if own is None else msgspec.structs.replace(wish, provider="", model=""))
+        chosen = own or PluginTaskModel(provider=wish.provider, model=wish.model)
+        named = "/".join(filter(None, (chosen.provider, chosen.model)))
+        return self._road.routes.endpoint(named, chosen.base_url)
+
+    def _may(self, name: str, value: str) -> bool:
+        trust = self._trust
+        is_allowed, listed = {
+            "provider": (trust.allow_provider_override, trust.allowed_providers),
+            "model": (trust.allow_model_override, trust.allowed_models),
+            "agent_id": (trust.allow_agent_id_override, []),
+            "profile": (trust.allow_profile_override, []),
+        }[name]
+        return not value or (is_allowed and (not listed or value in listed))
+
     def _check(self, wish: "_Wish") -> None:
         """PluginLlmTrustError where a plugin wants what the user has not left to it."""
-        trust = self._trust
-        for name, value, is_allowed, listed in (
-            ("provider", wish.provider, trust.allow_provider_override, trust.allowed_providers),
-            ("model", wish.model, trust.allow_model_override, trust.allowed_models),
-            ("agent_id", wish.agent_id, trust.allow_agent_id_override, []),
-            ("profile", wish.profile, trust.allow_profile_override, []),
-        ):
-            if value and not (is_allowed and (not listed or value in listed)):
+        for name in ("provider", "model", "agent_id", "profile"):
+            value = getattr(wish, name)
+            if not self._may(name, value):
                 key = f"plugins.entries.{self._plugin}.llm.allow_{name}_override"
                 raise PluginLlmTrustError(
                     f"The plugin {self._plugin} may not choose the {name} {value!r} of a request; {key} lets"

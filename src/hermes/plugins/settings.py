@@ -7,9 +7,17 @@ from msgspec import Meta, Struct, field
 from hermes.config.sections import Duration, doc, section
 
 
+class PluginTaskModel(Struct, frozen=True, kw_only=True):
+    """The model that answers one side task of a plugin."""
+
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+
+
 class PluginLlmTrust(Struct, frozen=True, kw_only=True):
     """What a plugin may choose in its requests to models; a list of allowed ones, where it is not empty,
-    bounds that.
+    bounds that. `tasks` has the models that the user chooses for side tasks of its own.
     """
 
     allow_provider_override: bool = False
@@ -18,6 +26,7 @@ class PluginLlmTrust(Struct, frozen=True, kw_only=True):
     allowed_models: list[str] = []
     allow_agent_id_override: bool = False
     allow_profile_override: bool = False
+    tasks: dict[str, PluginTaskModel] = {}
 
 
 class PluginEntry(Struct, frozen=True, kw_only=True):
@@ -47,8 +56,8 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
         dict[str, PluginEntry],
         doc(
             "By plugin what it may do; allow_tool_override lets it replace tools from elsewhere,"
-            " allow_model_provider_override providers of models, "
-            " isolated has its tools and hooks run in a process of their own."
+            " allow_model_provider_override providers of models, isolated has its tools, hooks and providers"
+            " run in a process of their own; llm says what it may choose in its requests to models."
         ),
     ] = field(default_factory=dict)
     load_timeout: Annotated[
