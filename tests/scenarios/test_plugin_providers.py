@@ -358,3 +358,16 @@ async def test_plugins_find_profiles_by_name_and_alias(environ: dict[str, str], 
         configure(environ, enabled=["own"], entries={"own": {"isolated": isolated}})
         async with opened(environ) as runtime:
             assert [one.faults for one in runtime.plugins] == [()]
+
+
+async def test_callbacks_of_requests_are_not_told_the_key_that_is_sent(
+    environ: dict[str, str], plant: Plant, serve: Serve, tmp_path: Path
+) -> None:
+    server, told = serve(say("one")), []
+    provide(environ, plant, PLAIN.format(url=server.base_url, more=""))
+    async with opened(environ) as runtime:
+        for point in ("llm_request", "llm_execution", "pre_api_request", "post_api_request"):
+            runtime.hooks.register(point, lambda **one: told.append(one))
+        await turn(runtime, tmp_path)
+    assert [KEY in repr(one) for one in told] == [False] * 4
+    assert len(server.model.requests) == 1
