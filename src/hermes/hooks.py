@@ -51,10 +51,16 @@ def _replaces(name: str, *arguments: str) -> HookSpec:
     return HookSpec(arguments=frozenset({name, *arguments}), kind="replace", changes=name)
 
 
+VERSIONS: Final = {
+    "telemetry_schema_version": "hermes.observer.v1",
+    "middleware_schema_version": "hermes.middleware.v1",
+}
+"""What middleware is told of the form of what it is told."""
 _CALL: Final = (
     *("tool_name", "args", "task_id", "session_id", "tool_call_id", "turn_id", "api_request_id"),
     "middleware_trace",
 )
+_ASKED: Final = (*_CALL, "original_args", *VERSIONS)
 _ENDED: Final = (*_CALL, "result", "duration_ms", "status", "error_type", "error_message")
 _SESSION: Final = ("session_id", "model", "platform")
 _TURN: Final = (*_SESSION, "task_id", "turn_id", "user_message", "conversation_history")
@@ -64,7 +70,7 @@ _REQUEST: Final = (
     *("message_count", "tool_count", "approx_input_tokens", "request_char_count", "max_tokens"),
     *("started_at", "middleware_trace", "request"),
 )
-_CHANGED: Final = (*_REQUEST, "original_request")
+_CHANGED: Final = (*_REQUEST, "original_request", *VERSIONS)
 _REPLY: Final = (
     *("api_duration", "ended_at", "finish_reason", "response_model", "response", "usage"),
     *("assistant_message", "assistant_content_chars", "assistant_tool_call_count"),
@@ -86,8 +92,8 @@ SPECS: Final[Mapping[str, HookSpec]] = {
     "on_session_finalize": _observes("session_id", "platform", "reason", "old_session_id", "new_session_id"),
     "on_session_reset": _observes("session_id", "platform", "reason", "old_session_id", "new_session_id"),
     "pre_tool_call": HookSpec(arguments=frozenset(_CALL), kind="direct"),
-    "transform_tool_args": HookSpec(arguments=frozenset(_CALL), kind="change", changes="args"),
-    "tool_execution": HookSpec(arguments=frozenset({*_CALL, "next_call"}), kind="around", changes="args"),
+    "transform_tool_args": HookSpec(arguments=frozenset(_ASKED), kind="change", changes="args"),
+    "tool_execution": HookSpec(arguments=frozenset({*_ASKED, "next_call"}), kind="around", changes="args"),
     "transform_terminal_output": _replaces("output", "command", "returncode", "task_id", "env_type"),
     "transform_tool_result": _replaces("result", *_ENDED),
     "post_tool_call": _observes(*_ENDED),
@@ -209,15 +215,11 @@ class Hooks:
             found = found or wanted
         return found
 
-    async def change(self, point: str, **offered: Any) -> Any:
-        """Give the argument that the point lets callbacks replace, as they leave it."""
-        return (await self.traced(point, _whole, **offered))[0]
-
-    async def traced(
+    async def change(
         self, point: str, read: Callable[[Any], tuple[Any, dict[str, str]] | None], **offered: Any
     ) -> tuple[Any, tuple[dict[str, str], ...]]:
-        """The same, with what is told of each callback that gave another one; `read` finds both in an
-        answer.
+        """Give the argument that the point lets callbacks replace, as they leave it, and what is told of each
+        that gave another one; `read` finds both in an answer.
         """
         name, trace = SPECS[point].changes, offered.get("middleware_trace", ())
         for one in self._callbacks.get(point, ()):
@@ -362,9 +364,9 @@ def _directive(answer: Any) -> HookDirective | None:
     return None
 
 
-def _whole(answer: Any) -> tuple[Any, dict[str, str]] | None:
-    """The answer as it is, of which nothing more is told."""
-    return None if answer is None else (copied(answer), {})
+def said_of(answer: Mapping[str, Any]) -> dict[str, str]:
+    """What a callback says of its change: where it comes from, what it is called, why it is made."""
+    return {name: str(answer[name]) for name in ("source", "name", "reason") if name in answer}
 
 
 def text_of(answer: Any) -> str | None:

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from hermes.agent.hook_points import history
-from hermes.hooks import Hooks
+from hermes.hooks import VERSIONS, Hooks, said_of
 from hermes.lib.codec import with_texts
 from hermes.models.reliability.changed_body import messages_in
 from hermes.models.transports.common.encoding import encode
@@ -22,8 +22,6 @@ POINTS: Final = (
     *("llm_request", "llm_execution"),
     *("pre_api_request", "post_api_request", "api_request_error"),
 )
-_TRACED: Final = ("source", "name", "reason")
-"""What a callback may say of its change."""
 _LETTERS: Final = 4
 """Of a token, on average."""
 
@@ -43,8 +41,8 @@ class RequestHooks:
         if "llm_request" not in self._hooks:
             return body
         own: dict[str, Any] = msgspec.json.decode(body)
-        wanted, trace = await self._hooks.traced(
-            "llm_request", _wanted, **{**self._about, "request": own, "original_request": own}
+        wanted, trace = await self._hooks.change(
+            "llm_request", _wanted, **{**self._about, **VERSIONS, "request": own, "original_request": own}
         )
         if not trace:
             return body
@@ -146,7 +144,7 @@ class _Surrounded:
             raise RuntimeError("the turn is over")
 
         try:
-            about = {**self._about, "request": own, "original_request": own}
+            about = {**self._about, **VERSIONS, "request": own, "original_request": own}
             answer = await self._hooks.around("llm_execution", run, _instead, **about)
         finally:
             scope.cancel()
@@ -170,8 +168,7 @@ def _wanted(answer: Any) -> tuple[dict[str, Any], dict[str, str]] | None:
     found = _plain(inner)
     if found is None:
         raise TypeError("the answer is no request")
-    said = {name: str(answer[name]) for name in _TRACED if name in answer} if inner is not answer else {}
-    return found, said
+    return found, {} if inner is answer else said_of(answer)
 
 
 def _plain(wanted: Any) -> dict[str, Any] | None:

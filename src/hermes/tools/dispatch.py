@@ -15,12 +15,13 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hermes.hooks import HookDirective, Hooks, text_of
+from hermes.hooks import Hooks
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.guest_loops import GuestLoops
 from hermes.lib.nearest import nearest
 from hermes.lib.text import clip, mend_surrogates
 from hermes.tools.arguments import ArgumentError, Arguments, compiled
+from hermes.tools.call_hooks import CallHooks
 from hermes.tools.registry import (
     GUEST_MODULES,
     PLUGIN_SOURCE,
@@ -30,9 +31,8 @@ from hermes.tools.registry import (
     tool_error,
 )
 from hermes.tools.results import Results
-from hermes.types.action import ToolUse, digest_of
+from hermes.types.action import ToolUse
 from hermes.types.error import Refused
-from hermes.types.question import Approve, Grant
 from hermes.types.tool import ToolEntry
 
 logger = logging.getLogger(__name__)
@@ -95,8 +95,9 @@ class Dispatcher(Struct):
         `keep` is given the output of a call that had ended when hooks that looked at it were cancelled.
         """
         try:
-            if self.hooks:
-                why, args = await self._before(entry, args, keywords)
+            hooks = CallHooks(self.hooks, entry, args, keywords) if self.hooks else None
+            if hooks is not None:
+                why, args = await hooks.before(args)
                 if why:
                     return ToolOutput(content=tool_error(why), failed=True, run=False)
             started, begun = self.clock(), False
@@ -106,17 +107,17 @@ class Dispatcher(Struct):
                     await authorize(_use(entry, ready))
                 begun = True
                 with current_registry(self.registry):
-                    if "tool_execution" in self.hooks:
-                        text = await self._through_hooks(entry, ready, keywords)
+                    if hooks is not None and "tool_execution" in self.hooks:
+                        text = await hooks.around(ready, partial(self._prepared, entry, keywords))
                     else:
                         text = await self._run(entry, ready, keywords)
             except BaseException as error:  # the boundary of every tool: a fault becomes a result
                 if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
                     raise
                 text = failure(entry.name, error)
-            if self.hooks:
-                milliseconds = (self.clock() - started) * 1000
-                text = await self._after(entry, args, keywords, text, milliseconds, keep)
+            if hooks is not None:
+                ended = {"args": args, "duration_ms": (self.clock() - started) * 1000, **hooks.about}
+                text = await self._after(entry, ended, text, keep)
             output = await self._put_away(entry, text)
             return output if begun else replace(output, run=False)
         # A fault around the handler (a hook, the file of a long result) is a result, too
@@ -154,49 +155,27 @@ class Dispatcher(Struct):
         except Exception as error:  # noqa: BLE001  # as above
             return _dispatch_failure(entry, error).content
 
-    async def _before(
-        self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]
-    ) -> tuple[str, Mapping[str, Any]]:
-        """Why a hook blocks the call, or nothing, and the arguments as hooks leave them: who blocks sees what
-        would run.
-        """
-        about = _about(entry, keywords)
-        args = await self.hooks.change("transform_tool_args", args=args, **about)
-        wanted = await self.hooks.directive("pre_tool_call", args=args, **about)
-        if wanted is None or wanted.action == "continue":
-            return "", args
-        why = (
-            wanted.message if wanted.action == "block" else await _why_refused(entry, args, keywords, wanted)
-        )
-        return why, args
-
     async def _run(self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]) -> str:
         if entry.is_async and not is_guest(entry):
             # is_async says that it is awaitable
             return _checked(await entry.handler(args, **keywords))  # type: ignore[misc]
         return _checked(await self._beside_the_loop(entry, args, keywords))
 
-    async def _through_hooks(
-        self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]
+    async def _prepared(
+        self, entry: ToolEntry, keywords: Mapping[str, Any], wanted: Mapping[str, Any]
     ) -> str:
-        """Run it as the hooks around it have it."""
-
-        async def run(wanted: Mapping[str, Any]) -> str:
-            return await self._run(entry, self._arguments(entry).prepare(wanted), keywords)
-
-        return await self.hooks.around("tool_execution", run, text_of, args=args, **_about(entry, keywords))
+        """Run it with other arguments, which have to fit as well."""
+        return await self._run(entry, self._arguments(entry).prepare(wanted), keywords)
 
     async def _after(
         self,
         entry: ToolEntry,
-        args: Mapping[str, Any],
-        keywords: Mapping[str, Any],
+        ended: Mapping[str, Any],
         text: str,
-        milliseconds: float,
         keep: Callable[[ToolOutput], Awaitable[object]] | None,
     ) -> str:
         """The result as hooks leave it, which every observer is told; kept when they are cancelled."""
-        about = {"args": args, **_about(entry, keywords), "duration_ms": milliseconds, **_state(text)}
+        about = {**ended, **_state(text)}
         try:
             text = mend_surrogates(await self.hooks.replaced("transform_tool_result", result=text, **about))
             await self.hooks.observe("post_tool_call", result=text, **about)
@@ -342,14 +321,6 @@ def _checked(found: Any) -> str:
     return mend_surrogates(found)
 
 
-def _about(entry: ToolEntry, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """What hooks are told of a call beside its arguments."""
-    given = {name: keywords.get(name, "") for name in ("task_id", "session_id", "tool_call_id")}
-    turn = getattr(keywords.get("ctx"), "turn_id", "")
-    more = {"turn_id": turn, "api_request_id": "", "middleware_trace": ()}
-    return {"tool_name": entry.name, **given, **more}
-
-
 def _state(text: str) -> dict[str, str]:
     """How a call has ended, as hooks are told."""
     if not is_failure(text):
@@ -357,28 +328,6 @@ def _state(text: str) -> dict[str, str]:
     error = _status_of(text).error
     kind = "" if error is None else "tool_error"
     return {"status": "error", "error_type": kind, "error_message": "" if error is None else str(error)}
-
-
-async def _why_refused(
-    entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any], wanted: HookDirective
-) -> str:
-    """Why a call that a hook wants a person to look at is not run; nothing where the answer is yes."""
-    context = keywords.get("ctx")
-    if context is None:
-        return f"{wanted.message} Nobody can be asked here, so the answer is no."
-    words = json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
-    about = ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest)
-    question = Approve(
-        command=f"{entry.name} {words}",
-        cwd="",
-        reasons=(wanted.message,),
-        rule=wanted.rule_key or "hook",
-        digest=digest_of(about, args=words, session=str(keywords.get("session_id", ""))),
-    )
-    answer = await context.ask(question)
-    if isinstance(answer, Grant):
-        return ""
-    return f"The user refused this call: {answer.reason or wanted.message}"
 
 
 PROCESS.connect(Dispatcher().dispatch)

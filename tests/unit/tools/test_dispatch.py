@@ -221,6 +221,37 @@ async def test_hooks_change_arguments_and_results_in_turn_plain_or_async() -> No
     assert found == {"n": 12}  # (3 × 2 + 5) and then the result as it was changed
 
 
+async def test_a_change_of_arguments_may_say_why_which_later_hooks_are_told() -> None:
+    def first(original_args: dict[str, Any], middleware_schema_version: str) -> dict[str, Any]:
+        changed = {"n": original_args["n"] + 1, "by": middleware_schema_version}
+        return {"args": changed, "source": "here", "reason": "why"}
+
+    def second(args: dict[str, Any], original_args: dict[str, Any]) -> dict[str, Any]:
+        return {**args, "n": args["n"] * 10 + original_args["n"]}
+
+    hooks, told = Hooks(), []
+    hooks.register("transform_tool_args", first)
+    hooks.register("transform_tool_args", second)
+    for point in ("pre_tool_call", "tool_execution", "transform_tool_result", "post_tool_call"):
+        hooks.register(point, lambda **one: told.append(one))
+    found = await call(lambda args, **_: json.dumps(args), {"n": 3}, Dispatcher(hooks=hooks))
+    assert found == {"n": 43, "by": "hermes.middleware.v1"}
+    trace = (
+        {"callback": first.__qualname__, "source": "here", "reason": "why"},
+        {"callback": second.__qualname__},
+    )
+    assert [one["middleware_trace"] for one in told] == [trace] * 4
+    assert told[1]["original_args"] == {"n": 3}
+
+
+@pytest.mark.parametrize("nonsense", [7, "args source", [1], {"args": 7}])
+async def test_an_answer_that_is_no_arguments_changes_nothing(nonsense: Any) -> None:
+    hooks = Hooks()
+    hooks.register("transform_tool_args", lambda: nonsense)
+    found = await call(lambda args, **_: json.dumps(args), {"n": 3}, Dispatcher(hooks=hooks))
+    assert found == {"n": 3}
+
+
 async def test_hooks_may_block_a_call_and_see_its_result() -> None:
     seen: list[tuple[str, str]] = []
     hooks = Hooks()
