@@ -95,6 +95,22 @@ async def test_a_provider_of_a_plugin_answers_by_its_name_and_by_its_alias_with_
     )
 
 
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_files_that_register_when_they_are_imported_need_no_function_for_it(
+    environ: dict[str, str], plant: Plant, isolated: bool
+) -> None:
+    plant("own", HEAD + "register_provider(ProviderProfile('mine', base_url='http://127.0.0.1:1/v1'))")
+    plant("other", HEAD, "name: other\nkind: model-provider\n")
+    configure(
+        environ, enabled=["own", "other"], entries={key: {"isolated": isolated} for key in ("own", "other")}
+    )
+    async with opened(environ) as runtime:
+        found = {one.found.key: (one.state, one.provides, "".join(one.faults)) for one in runtime.plugins}
+    assert found["own"] == ("loaded", ("model provider mine",), "")
+    assert found["other"][:2] == ("faulty", ())
+    assert "it has no function register(ctx)" in found["other"][2]
+
+
 async def test_without_its_key_the_provider_says_which_variable_it_wants(
     environ: dict[str, str], plant: Plant
 ) -> None:

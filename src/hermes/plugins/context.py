@@ -71,6 +71,11 @@ class PluginContext:
         return f"{PLUGIN_SOURCE}{self.manifest.key}"
 
     @property
+    def has_added(self) -> bool:
+        """Whether it has added, or wanted to add, anything."""
+        return bool(self.provides or self.refused)
+
+    @property
     def how_allowed(self) -> str:
         """How a user lets it replace tools from elsewhere; "" where that is so."""
         return "" if self._entry.allow_tool_override else _OVERRIDE.format(self.manifest.key)

@@ -25,7 +25,7 @@ from hermes.lib.threads import submit
 from hermes.plugins import model_providers
 from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
 from hermes.plugins.context import middleware_point
-from hermes.plugins.loading import called_to_register, enter, module_of
+from hermes.plugins.loading import enter, module_of
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
 
@@ -41,6 +41,11 @@ class IsolatedContext:
         self.tools = ToolRegistry()
         self.hooks: list[tuple[str, Callable[..., Any]]] = []
         self.model_providers: list[Any] = []
+
+    @property
+    def has_added(self) -> bool:
+        """Whether anything was added."""
+        return bool(self.tools.entries() or self.hooks or self.model_providers)
 
     def register_tool(self, *args: Any, **keywords: Any) -> None:
         """Add a tool."""
@@ -85,7 +90,7 @@ class _ServedPlugin:
             GuestFinder(name, names).install()
             with context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
                 module = module_of(Path(manifest.path), name, names)
-                enter(called_to_register(getattr(module, "register", None), manifest, manifest.key), context)
+                enter(getattr(module, "register", None), context, manifest.key)
             providers = [model_providers.fields_of(one) for one in context.model_providers]
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
             self._say({"fault": f"{type(error).__name__}: {error}"})

@@ -21,7 +21,6 @@ from hermes.plugins.aliases import Guest, GuestFinder, GuestLoader, PublishedNam
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
-from hermes.plugins.manifest import PluginManifest
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
@@ -91,7 +90,7 @@ def _here(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str)
     names = PublishedNames(Guest(home=host.home, environ=host.environ, context=context))
     package = one.package.module.partition(".")[0] if one.package else name
     context.after(GuestFinder(package, names).install())
-    enter(_entry(one, name, names), context)
+    enter(_entry(one, name, names), context, one.key)
 
 
 def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
@@ -105,29 +104,20 @@ def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: 
     process.load(context)
 
 
-def _entry(one: FoundPlugin, name: str, names: PublishedNames) -> Callable[..., Any] | None:
-    """The function that registers what a plugin brings; None where importing it has done so, as providers of
-    models do.
-    """
+def _entry(one: FoundPlugin, name: str, names: PublishedNames) -> Any:
+    """What should be the function that registers what a plugin brings, once the plugin is imported."""
     loaded = one.package.load() if one.package else module_of(Path(one.path), name, names)
-    entry: Any = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
-    return called_to_register(entry, one.manifest, one.key)
+    return getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
 
 
-def enter(entry: Callable[..., Any] | None, context: Any) -> None:
-    """Have a plugin register what it brings; its function need not take the context."""
-    if entry is not None:
-        entry(*([context] if signature(entry).parameters else []))
-
-
-def called_to_register(entry: Any, manifest: PluginManifest | None, key: str) -> Callable[..., Any] | None:
-    """What was found as a plugin's `register`; PluginError where it is none, and the plugin needs one."""
+def enter(entry: Any, context: Any, key: str) -> None:
+    """Have a plugin register what it brings, by a function that need not take the context; PluginError where
+    there is none, and importing the plugin has added nothing either.
+    """
     if callable(entry):
-        found: Callable[..., Any] = entry
-        return found
-    if manifest is None or manifest.kind != "model-provider":
+        entry(*([context] if signature(entry).parameters else []))
+    elif not context.has_added:
         raise PluginError("it has no function register(ctx).", plugin=key, phase="load")
-    return None
 
 
 def module_of(folder: Path, name: str, names: PublishedNames) -> ModuleType:
