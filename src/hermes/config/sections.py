@@ -1,11 +1,12 @@
 """Sections of the settings: each package keeps the classes of its own and registers them here."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.inspect import Metadata, StructType, type_info
+from msgspec.structs import fields
 
 from hermes.types.error import ConfigError
 
@@ -77,10 +78,11 @@ def known_sections() -> list[tuple[type[Struct], str]]:
     return sorted(_SECTIONS.items(), key=lambda one: (not one[1], one[1], one[0].__name__))
 
 
-def keys_of(kind: type[Struct]) -> Iterator[Known]:
+@cache
+def keys_of(kind: type[Struct]) -> tuple[Known, ...]:
     """The keys of one section."""
     name = _SECTIONS[kind]
-    yield from _known(f"{name}." if name else "", kind())
+    return tuple(_known(f"{name}." if name else "", kind()))
 
 
 def assemble(values: Mapping[str, Any]) -> Settings:
@@ -108,15 +110,17 @@ def _top_keys(kind: type[Struct], name: str) -> set[str]:
 
 def _known(prefix: str, part: Struct, about: str = "") -> Iterator[Known]:
     """The keys of a table, and those of the tables in it; `about` is what is said of the whole."""
-    info = type_info(type(part))
-    if not isinstance(info, StructType):
-        raise TypeError(part)
-    for field in info.fields:
+    for field in fields(part):
         default = getattr(part, field.name)
-        told = (field.type.extra_json_schema or {}) if isinstance(field.type, Metadata) else {}
-        description = " ".join(filter(None, (about, told.get("description", ""))))
+        description = " ".join(filter(None, (about, _said_of(field.type))))
         if isinstance(default, Struct):
             yield from _known(f"{prefix}{field.name}.", default, description)
             continue
         kind = type(part).__annotations__[field.name]
         yield Known(key=prefix + field.name, kind=kind, default=default, description=description)
+
+
+def _said_of(kind: Any) -> str:
+    """What `doc` says of a key."""
+    told = (getattr(one, "description", None) for one in getattr(kind, "__metadata__", ()))
+    return next(filter(None, told), "")
