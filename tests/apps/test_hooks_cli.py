@@ -98,3 +98,15 @@ def test_a_new_command_is_asked_about_before_the_screen_opens(tmp_path: Path, co
         terminal.type("go\r")
         terminal.until("not now")
         terminal.until("done")
+
+
+def test_the_doctor_names_every_command_that_cannot_be_run(environ: dict[str, str], run: Run) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True)
+    some = {"NoSuchPoint": [{"command": "true"}], "Stop": [{"command": "no-such-program-here"}]}
+    (home / "config.yaml").write_text(json.dumps({"hooks": some, "hooks_auto_accept": True}))
+    told = [line for line in run("doctor").stdout.splitlines() if "hook" in line]
+    assert [line.partition("; there are")[0] for line in told] == [
+        "✗ hook NoSuchPoint: true: hooks.NoSuchPoint is no hook point",
+        "✗ hook Stop: no-such-program-here: no-such-program-here is not there, or cannot be run",
+    ]

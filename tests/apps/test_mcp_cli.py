@@ -186,3 +186,35 @@ def test_a_program_of_here_is_found_from_anywhere(
 def test_what_a_program_writes_that_is_no_server_is_told(run: Run) -> None:
     done = run("mcp", "add", "bad", "--", "ls", "-d", "/")
     assert done.stderr == "The MCP server bad cannot be used: Connection closed (it said: /).\n"
+
+
+def test_the_doctor_says_of_each_server_what_keeps_it_from_working_and_starts_none(
+    run: Run, kept: Path, environ: dict[str, str]
+) -> None:
+    run("mcp", "add", "good", "--write", str(kept), *words("is good", kept))
+    run("mcp", "add", "bad", "--write", str(kept), *words("changes its mind", kept))
+    run("mcp", "reload", "bad")
+    touch = ["/usr/bin/touch", str(kept / "started")]
+    servers = {
+        "a__b": {"command": "true"},
+        "away": {"url": "https://mcp.example.com/mcp", "auth": "oauth"},
+        "homeless": {"command": "true", "cwd": "/nowhere/at/all"},
+        "new": {"command": touch[0], "args": touch[1:], "sandbox": {"enabled": False}},
+        "none": {"command": "no-such-program-here"},
+        "off": {"command": "no-such-program-here", "enabled": False},
+    }
+    config = Path(environ["HERMES_HOME"], "config.yaml")
+    for name, one in servers.items():
+        run("config", "set", f"mcp_servers.{name}", json.dumps(one))
+    assert "no-such-program-here" in config.read_text()
+    told = [line for line in run("doctor").stdout.splitlines() if "MCP server" in line]
+    assert told == [
+        "! MCP server a__b: a name is letters, digits, _ and -, 40 at most",
+        "! MCP server away: nobody has signed in; hermes mcp login away",
+        "! MCP server bad: it offers something else than before; hermes mcp review bad shows it",
+        "✓ MCP server good: 1 tool, accepted",
+        "! MCP server homeless: there is no folder /nowhere/at/all for it to work in",
+        "✓ MCP server new: not yet connected; hermes mcp test new tries it",
+        "! MCP server none: there is no program 'no-such-program-here'",
+    ]
+    assert not (kept / "started").exists()

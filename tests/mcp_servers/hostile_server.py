@@ -206,17 +206,36 @@ STARTS: Mapping[str, Callable[[], object]] = {
 
 def initialized(_params: Mapping[str, Any]) -> dict[str, Any]:
     about = {"name": "hostile", "version": "1"}
+    more: dict[str, Any] = {"prompts": {}, "resources": {}} if MODE == "has prompts" else {}
     return {
         "protocolVersion": "2025-06-18",
-        "capabilities": {"tools": {"listChanged": True}},
+        "capabilities": {"tools": {"listChanged": True}, **more},
         "serverInfo": about,
     }
+
+
+PROMPTS = [
+    {
+        "name": "greet",
+        "description": "Greets *somebody*.",
+        "arguments": [{"name": "who", "required": True}, {"name": "how", "description": "In a word."}],
+    },
+    {"name": "plain"},
+]
+
+
+def filled(params: Mapping[str, Any]) -> dict[str, Any]:
+    said = json.dumps(params.get("arguments") or {}, sort_keys=True)
+    return {"messages": [{"role": "user", "content": {"type": "text", "text": f"{params['name']} {said}"}}]}
 
 
 METHODS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "initialize": initialized,
     "tools/list": page,
     "tools/call": called,
+    "prompts/list": lambda _: {"prompts": PROMPTS},
+    "prompts/get": filled,
+    "resources/list": lambda _: {"resources": [{"uri": "note:///one", "name": "one"}]},
     "ping": lambda _: {},
 }
 

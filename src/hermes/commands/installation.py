@@ -17,6 +17,7 @@ from hermes.agent.fact_memory import place
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import ProviderHome, shipped
 from hermes.agent.tool_environment import network_of, sandbox_options
+from hermes.commands.guests_check import hooks_found, servers_found
 from hermes.commands.home_check import what_hinders
 from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.commands.variables import variables
@@ -36,7 +37,6 @@ from hermes.lib.resources import resources_in_force
 from hermes.models.catalog.endpoint import located, resolve
 from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.local import catalogue
-from hermes.plugins.plugged import hooked
 from hermes.present.checkup import CheckResult, State
 from hermes.store.auth import AuthFile
 from hermes.store.check import check
@@ -81,7 +81,8 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _kept(home)
     yield from _notes(home, loaded)
     yield _memory(home, loaded, environ, added)
-    yield from _hooks(home, loaded, added)
+    yield from _hooks(home, loaded)
+    yield from servers_found(home, loaded.settings, environ)
     yield from _added(added, environ)
 
 
@@ -201,10 +202,10 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
         )
 
 
-def _hooks(home: Home, loaded: Loaded, added: PluginsHere) -> Iterator[CheckResult]:
+def _hooks(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
     """What keeps commands of `hooks` from being run."""
     try:
-        yield from (CheckResult("warning", told) for told in hooked(home, loaded.settings, added.host))
+        yield from hooks_found(home, loaded.settings)
     except ConfigError as error:
         yield CheckResult("fault", str(error))
 

@@ -36,6 +36,7 @@ HANDLERS: Mapping[str, Handler] = {
     "usage": info.usage,
     "status": info.status,
     "tools": info.tools,
+    "mcp": servers.mcp,
     "reload-mcp": servers.reload_mcp,
     "permissions": info.show_permissions,
     "debug": info.debug,

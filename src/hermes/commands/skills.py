@@ -8,8 +8,9 @@ from typing import Final
 
 from hermes.agent.skills import SessionSkills
 from hermes.commands.context import CommandContext, opened
+from hermes.commands.others_words import code_words, plain_words
 from hermes.commands.skill_settings import ask_for_keys
-from hermes.lib.text import clip, strip_escapes
+from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line
 from hermes.skills.guard import GuardVerdict, keeps_out
 from hermes.skills.hubs.directory import HubDirectory
@@ -23,7 +24,6 @@ from hermes.skills.sources import name_for
 from hermes.types.error import SkillError
 
 _USE: Final = "/skills takes list, search WORDS, inspect NAME, install NAME or uninstall NAME."
-_LONGEST: Final = 200
 _SHOWN: Final = 40
 
 
@@ -41,7 +41,7 @@ async def _list(talk: CommandContext, _rest: str) -> None:
     session = opened(talk)
     own = SessionSkills(session)
     rows = [
-        f"- {_code(one.name)}: {_plain(one.description)}{_needs(own.unmet(one).names)}"
+        f"- {code_words(one.name)}: {plain_words(one.description)}{_needs(own.unmet(one).names)}"
         for one in session.services.skills.skills()
     ]
     talk.tell("\n".join(rows) or "There are no skills yet; `/skills search WORDS` finds those of others.")
@@ -54,7 +54,9 @@ async def _search(talk: CommandContext, words: str) -> None:
         if one.fault:
             talk.notice(f"{one.hub}: {one.fault}")
     offers = [offer for one in found for offer in one.offers]
-    rows = [f"- {_code(one.words)} ({one.trust}): {_plain(one.description)}" for one in offers[:_SHOWN]]
+    rows = [
+        f"- {code_words(one.words)} ({one.trust}): {plain_words(one.description)}" for one in offers[:_SHOWN]
+    ]
     more = [f"\n{len(offers) - _SHOWN} more; say more words."] if len(offers) > _SHOWN else []
     talk.tell("\n".join([*rows, *more]) or "No skill was found.")
 
@@ -73,7 +75,7 @@ async def _install(talk: CommandContext, where: str) -> None:
                 " installs it in spite of that."
             )
         why = [f"it comes from others, and the guard says {one.verdict.level}", *_found(one.verdict)]
-        about = f"{one.skill.name} from {one.source}\n{_plain(one.skill.description)}"
+        about = f"{one.skill.name} from {one.source}\n{plain_words(one.skill.description)}"
         if not await talk.agreed("Install this skill?", about, why):
             talk.notice("Nothing was installed.")
             return
@@ -137,12 +139,14 @@ def _facts(talk: CommandContext, one: Candidate) -> str:
         ("needs", "; ".join(lacks.sentences) or "nothing more"),
         ("guard", one.verdict.level),
     ]
-    told = [f"**{_plain(one.skill.name)}**: {_plain(one.skill.description)}", ""]
-    return "\n".join([*told, *(f"- {name}: {_code(value)}" for name, value in rows), *_listed(one.verdict)])
+    told = [f"**{plain_words(one.skill.name)}**: {plain_words(one.skill.description)}", ""]
+    return "\n".join(
+        [*told, *(f"- {name}: {code_words(value)}" for name, value in rows), *_listed(one.verdict)]
+    )
 
 
 def _listed(verdict: GuardVerdict) -> list[str]:
-    return [f"- {_code(one)}" for one in _found(verdict)]
+    return [f"- {code_words(one)}" for one in _found(verdict)]
 
 
 def _found(verdict: GuardVerdict) -> list[str]:
@@ -154,15 +158,4 @@ def _found(verdict: GuardVerdict) -> list[str]:
 
 
 def _needs(names: Sequence[str]) -> str:
-    return f" (needs {', '.join(map(_code, names))})" if names else ""
-
-
-def _plain(text: str) -> str:
-    """Words of others in Markdown, as words."""
-    shown = one_line(clip(strip_escapes(text), _LONGEST, notice="…", head_share=1.0))
-    return "".join(f"\\{letter}" if letter in "\\`*_[]<>#|~" else letter for letter in shown)
-
-
-def _code(text: str) -> str:
-    """Words of others as they stand, in one line."""
-    return f"`{one_line(strip_escapes(text)).replace('`', chr(39))}`"
+    return f" (needs {', '.join(map(code_words, names))})" if names else ""

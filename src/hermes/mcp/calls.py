@@ -13,6 +13,7 @@ from hermes.lib.text import clip
 from hermes.mcp.connection import McpConnection
 from hermes.mcp.listing import every
 from hermes.mcp.place import sandbox_hint
+from hermes.mcp.prompts import McpPrompt, prompt_of
 from hermes.mcp.requests import CallRequests
 from hermes.mcp.results import McpResults, prompts, resources
 from hermes.mcp.settings import McpServer
@@ -64,6 +65,16 @@ class McpCalls(Struct, frozen=True, kw_only=True):
         name, given = args["name"], args.get("arguments")
         found = await self.connection.request(lambda client: client.get_prompt(name, given))
         return self._written.of_prompt(found)
+
+    async def prompts(self) -> tuple[McpPrompt, ...]:
+        """Its prompts as values, those of one name once."""
+        found = await self.connection.request(lambda client: every(client.list_prompts, "prompts"))
+        return tuple({one.name: one for one in map(prompt_of, found)}.values())
+
+    async def uris(self) -> tuple[str, ...]:
+        """The addresses of its resources."""
+        found = await self.connection.request(lambda client: every(client.list_resources, "resources"))
+        return tuple(str(one.uri) for one in found)
 
     @property
     def _written(self) -> McpResults:

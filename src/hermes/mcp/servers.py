@@ -114,6 +114,10 @@ class McpServers:
         """Their toolsets, those that have tools."""
         return tuple(toolset(name) for name, one in self._servers.items() if one.tools)
 
+    def configured(self, name: str) -> McpServer:
+        """How a server is configured."""
+        return self._found(name).server
+
     def accepted(self, name: str) -> Accepted | None:
         """What is known of a server."""
         return self._found(name).accepted
@@ -173,6 +177,10 @@ class McpServers:
         if one.accepted is None:
             raise McpError(f"The MCP server {name} has told nothing of itself.")
         return one.accepted.pending or one.accepted.offer
+
+    async def calls(self, name: str) -> "McpCalls":
+        """What calls a server; McpError where there is none of that name."""
+        return await self._calls(self._found(name))
 
     def shown(self, name: str) -> list[str]:
         """What a server offers otherwise than it may, as lines to show; `accept` takes just that."""

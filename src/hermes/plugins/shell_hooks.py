@@ -3,9 +3,10 @@
 import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +80,17 @@ class CommandHook(Struct, frozen=True, kw_only=True):
             return not self.hook.matcher or re.fullmatch(self.hook.matcher, tool) is not None
         except re.error as error:
             raise ConfigError(f"{self.words}: its matcher is no pattern: {error}.", key="hooks") from error
+
+    def faults(self) -> Iterator[str]:
+        """What keeps it from being run whoever says yes: its settings, or a program that is not there."""
+        try:
+            _ = self.point
+            self.fits("")
+            program = self.argv[0]
+            if shutil.which(program) is None:
+                yield f"{program} is not there, or cannot be run"
+        except ConfigError as error:
+            yield str(error)
 
     async def run(self, offered: Mapping[str, Any], environ: Mapping[str, str]) -> HookRun:
         """Run it on what the point offers; where its time is over, it ends with all that it has started."""

@@ -1,8 +1,6 @@
 """`hermes hooks`: the commands of the settings that are run at hook points."""
 
 import json
-import shutil
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,7 +10,7 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, agreed, here, to_change
 from hermes.lib.visible import visible
-from hermes.plugins.hook_consent import HookConsent, words_of
+from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import ShellHookSettings
 from hermes.plugins.shell_hooks import CommandHook, answer_of, command_hooks, point_of, question_of
 from hermes.types.error import ConfigError
@@ -106,18 +104,8 @@ def _accepted(choices: Choices, found: Here, one: CommandHook) -> bool:
 
 
 def _faults(found: Here, one: CommandHook) -> list[str]:
-    told = []
-    try:
-        _ = one.point
-        one.fits("")
-        program = [] if one.hook.shell else words_of(one.hook.command)[:1]
-        if program and shutil.which(str(Path(program[0]).expanduser())) is None:
-            told.append(f"{program[0]} is not there, or cannot be run")
-    except ConfigError as error:
-        told.append(str(error))
-    if not _consent(found).covers(one.event, one.hook):
-        told.append(_state(found, one))
-    return told
+    waits = [] if _consent(found).covers(one.event, one.hook) else [_state(found, one)]
+    return [*one.faults(), *waits]
 
 
 def _offered(tool: str, arguments: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.mcp_serve import serve
-from hermes.apps.cli.mcp_words import as_settings, described, reach, state, where, with_references
+from hermes.apps.cli.mcp_words import as_settings, described, with_references
 from hermes.composition import SYSTEM_PORTS, secrets_of
 from hermes.config.edit import set_key, set_secret, unset_key
 from hermes.lib.aio import background
@@ -32,6 +32,7 @@ from hermes.mcp.names import SERVER_NAME
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpSandbox, McpServer, McpSettings
+from hermes.mcp.words import counted, reach, state, where
 from hermes.types.error import ConfigError, HermesError
 
 KEY: Final = "mcp_servers"
@@ -290,8 +291,7 @@ def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
         click.echo(strip_escapes(str(error)), err=True)
         return False
     seconds = time.monotonic() - begun  # noqa: TID251  # as above
-    more = [word for word, has in (("resources", offer.resources), ("prompts", offer.prompts)) if has]
-    click.echo(f"{name}: {', '.join([_counted(len(offer.tools)), *more])} ({seconds:.1f} s)")
+    click.echo(f"{name}: {counted(offer)} ({seconds:.1f} s)")
     for tool in offer.tools if every else ():
         held = f" · held back: {offer.faults[tool.name]}" if tool.name in offer.faults else ""
         click.echo(strip_escapes(one_line(f"  {tool.name}  {_first_words(tool.description)}{held}")))
@@ -299,10 +299,6 @@ def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
     if known is not None and (known.pending or known.offer.faults):
         click.echo(f"  hermes mcp review {name} shows what waits for your answer.")
     return True
-
-
-def _counted(count: int) -> str:
-    return "1 tool" if count == 1 else f"{count} tools"
 
 
 def _first_words(text: str) -> str:

@@ -1,4 +1,4 @@
-"""MCP servers as the words of a command line, and as words for a person."""
+"""MCP servers as the words of a command line, and as they are written in the settings."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +10,6 @@ from msgspec.structs import asdict, replace
 from hermes.config.edit import is_secret
 from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
-from hermes.lib.visible import one_line
-from hermes.mcp.definitions import Accepted
 from hermes.mcp.settings import McpFilter, McpSandbox, McpServer
 from hermes.types.error import ConfigError
 
@@ -96,28 +94,3 @@ def _without_defaults(fields: dict[str, Any]) -> dict[str, Any]:
             usual = msgspec.to_builtins(kind())
             fields[key] = {name: value for name, value in fields[key].items() if value != usual[name]}
     return fields
-
-
-def where(server: McpServer) -> str:
-    """The program with its arguments, or the address."""
-    return one_line(" ".join([server.command, *server.args]) if server.is_local else server.url)
-
-
-def reach(server: McpServer) -> str:
-    """What of the network a server may use."""
-    if not server.is_local:
-        return "address"
-    network = server.sandbox.network
-    return "all" if network is True or not server.sandbox.enabled else ", ".join(network or ()) or "none"
-
-
-def state(known: Accepted | None) -> str:
-    """How what a server offers stands."""
-    if known is None:
-        return "not yet connected"
-    if known.unreached:
-        return "could not be reached"
-    held = f"{len(known.offer.faults)} held back" if known.offer.faults else ""
-    return (
-        ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"
-    )

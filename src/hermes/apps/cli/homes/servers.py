@@ -11,13 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from hermes.apps.cli.homes.part import KEPT, THERE, Ours, Part
-from hermes.apps.cli.mcp_words import as_settings, where
+from hermes.apps.cli.mcp_words import as_settings
 from hermes.config.edit import set_key, set_secret
 from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.visible import visible
 from hermes.mcp.names import SERVER_NAME
 from hermes.mcp.settings import McpServer
+from hermes.mcp.words import where
 from hermes.types.error import HermesError
 
 _SAME: Final = ("command", "args", "env", "cwd", "url", "headers", "transport", "auth", "enabled", "tools")

@@ -1,0 +1,37 @@
+"""A server in words for a person: where it is, what it may reach, how what it offers stands."""
+
+from hermes.lib.visible import one_line
+from hermes.mcp.definitions import Accepted, McpOffer
+from hermes.mcp.settings import McpServer
+
+
+def where(server: McpServer) -> str:
+    """The program with its arguments, or the address."""
+    return one_line(" ".join([server.command, *server.args]) if server.is_local else server.url)
+
+
+def reach(server: McpServer) -> str:
+    """What of the network a server may use."""
+    if not server.is_local:
+        return "address"
+    network = server.sandbox.network
+    return "all" if network is True or not server.sandbox.enabled else ", ".join(network or ()) or "none"
+
+
+def state(known: Accepted | None) -> str:
+    """How what a server offers stands."""
+    if known is None:
+        return "not yet connected"
+    if known.unreached:
+        return "could not be reached"
+    held = f"{len(known.offer.faults)} held back" if known.offer.faults else ""
+    return (
+        ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"
+    )
+
+
+def counted(offer: McpOffer) -> str:
+    """What there is of an offer, such as `3 tools, prompts`."""
+    count = len(offer.tools)
+    more = [word for word, has in (("resources", offer.resources), ("prompts", offer.prompts)) if has]
+    return ", ".join(["1 tool" if count == 1 else f"{count} tools", *more])
