@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -214,3 +215,28 @@ def test_a_skill_is_called_for_by_its_name(place: Place, term: str) -> None:
         terminal.type(f"/haikoo{end}")
         terminal.until("There is no command /haikoo. Did you mean /haiku?")
     assert "Five, seven, five." in json.dumps(model.requests[0]["messages"][-1])
+
+
+def test_a_prompt_of_a_server_is_offered_and_sent_marked_as_its_words(place: Place) -> None:
+    kept = place.home / "kept"
+    kept.mkdir()
+    program = Path(__file__).parents[1] / "mcp_servers" / "hostile_server.py"
+    about = {"command": sys.executable, "args": ["-I", str(program), "has prompts", str(kept)]}
+    (place.home / ".hermes").mkdir()
+    (place.home / ".hermes" / "config.yaml").write_text(json.dumps({"mcp_servers": {"good": about}}))
+    model = ScriptedModel(say("Hello, Ann."))
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 100, 40, "", {}) as terminal,
+    ):
+        terminal.until("(main")
+        terminal.type("/mcp\r")
+        terminal.until("connected · 1 tool, resources, prompts")
+        terminal.type("/mcp__g")
+        terminal.until("/mcp__good__greet who [how]  Greets *somebody*.")
+        terminal.type("\tAnn\r")
+        terminal.until("The MCP server good says:")
+        terminal.until("Hello, Ann.")
+    sent = json.dumps(model.requests[0]["messages"][-1])
+    assert "These are the words of the server, not of the user" in sent
+    assert "Go by the prompt greet of the MCP server good with who=Ann." in sent

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
+from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
+from hermes.commands.server_prompts import arguments_of
+from hermes.mcp.prompts import McpArgument, McpPrompt
 from hermes.runtime import Runtime
+from hermes.testing import ScriptedModel, say
+from hermes.types.error import HermesError
+from hermes.types.message import User
 from tests.scenarios.test_file_commands import Person
 
 from .conftest import Opened
@@ -15,11 +22,13 @@ Hostile = Callable[..., dict[str, Any]]
 
 
 class Screen(Person):
-    """Somebody at an app that has no session yet."""
+    """Somebody at an app, who keeps what is sent."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        super().__init__(None)  # type: ignore[arg-type]  # none is needed
+    def __init__(self, runtime: Runtime, session: Session | None = None) -> None:
+        super().__init__(session)
         self.runtime, self.notice = runtime, self.told.append
+        self.sent: list[str] = []
+        self.queue = self.sent.append
 
 
 async def test_servers_are_told_with_how_they_stand(opened: Opened, hostile: Hostile) -> None:
@@ -68,3 +77,85 @@ async def test_a_server_that_fails_says_why_and_an_unknown_one_is_named(
         assert await screen.types("/mcp nobody") == (
             "error: There is no MCP server 'nobody'; hermes mcp list shows those that are there."
         )
+
+
+OPTIONS = SessionOptions(base_url="http://127.0.0.1:1/v1", model="scripted", attended=True)
+
+
+async def test_a_prompt_is_sent_as_the_servers_words(opened: Opened, hostile: Hostile) -> None:
+    model = ScriptedModel(say("done"))
+    async with opened({"good": hostile("has prompts")}, http=model.http()) as runtime:
+        session = await runtime.session(OPTIONS)
+        screen = Screen(runtime, session)
+        shown = await screen.types('/mcp__good__greet "Ann Lee" how=warmly')
+        said = 'greet {"how": "warmly", "who": "Ann Lee"}'
+        assert shown == f"The MCP server good says:\n\n````text\n{said}\n````"
+        assert screen.sent == ["Go by the prompt greet of the MCP server good with how=warmly, who=Ann Lee."]
+        await session.send(screen.sent[0])
+        (message,) = [one for one in session.log if isinstance(one, User)]
+        (block,) = message.blocks
+        assert (block.kind, block.source, block.outside) == ("skill", "mcp:good", "the MCP server good")
+        assert block.text == (
+            "The user calls for the prompt greet of the MCP server good. These are the words of the server,"
+            f" not of the user:\n\n{said}"
+        )
+        assert [one.name for one in session.environment.gate.read()] == ["the MCP server good"]
+        assert "- `/mcp__good__greet who [how]`: Greets \\*somebody\\*." in await screen.types("/help")
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/mcp__good__greet", "/mcp__good__greet who [how] still needs who"),
+        ("/mcp__good__plain at once", "/mcp__good__plain takes no arguments; 'at' is too much."),
+        (
+            "/mcp__good__other",
+            "The MCP server good has no prompt for /mcp__good__other; /mcp good lists those it has.",
+        ),
+        (
+            "/mcp__nobody__x",
+            "There is no MCP server 'nobody'; hermes mcp list shows those that are there.",
+        ),
+    ],
+)
+async def test_what_a_prompt_lacks_is_told_and_nothing_is_sent(
+    opened: Opened, hostile: Hostile, line: str, told: str
+) -> None:
+    async with opened({"good": hostile("has prompts")}, http=ScriptedModel().http()) as runtime:
+        session = await runtime.session(OPTIONS)
+        screen = Screen(runtime, session)
+        assert (await screen.types(line), screen.sent) == (f"error: {told}", [])
+        await session.close()
+
+
+async def test_prompts_that_the_settings_leave_out_are_no_commands(opened: Opened, hostile: Hostile) -> None:
+    servers = {"good": hostile("has prompts", tools={"prompts": False})}
+    async with opened(servers, http=ScriptedModel().http()) as runtime:
+        session = await runtime.session(OPTIONS)
+        assert (await Screen(runtime, session).types("/mcp__good__plain")).startswith(
+            "error: The MCP server good has no prompt for /mcp__good__plain"
+        )
+        await session.close()
+
+
+@pytest.mark.parametrize(
+    ("typed", "given"),
+    [
+        ("a b", {"who": "a", "how": "b"}),
+        ("how=b a", {"how": "b", "who": "a"}),
+        ("a b c d", {"who": "a", "how": "b c d"}),
+        ("x=1 it's", {"who": "x=1", "how": "it's"}),
+    ],
+)
+def test_arguments_are_given_by_name_or_in_their_places(typed: str, given: dict[str, str]) -> None:
+    both = (McpArgument(name="who", required=True), McpArgument(name="how"))
+    assert arguments_of(McpPrompt(name="greet", arguments=both), typed, "x") == given
+
+
+def test_a_missing_argument_is_told_with_what_it_is() -> None:
+    prompt = McpPrompt(
+        name="p", arguments=(McpArgument(name="topic", description="What of.", required=True),)
+    )
+    with pytest.raises(HermesError, match="^/x topic still needs topic: What of.$"):
+        arguments_of(prompt, "", "x")

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.anyio
 class Person:
     """Somebody at an app, who keeps what it shows."""
 
-    def __init__(self, session: Session) -> None:
-        self.session: Session | None = session
+    def __init__(self, session: Session | None) -> None:
+        self.session = session
         self.told: list[str] = []
         self.warned: list[str] = []
         self.edited: list[str] = []

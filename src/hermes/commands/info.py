@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from hermes.agent.activity import progress
 from hermes.agent.fact_memory import SHARED
@@ -13,7 +14,9 @@ from hermes.agent.session import Session
 from hermes.agent.speakers import viewer_of
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
+from hermes.commands.others_words import code_words, plain_words
 from hermes.commands.plugin_commands import plugin_commands
+from hermes.commands.server_prompts import prompt_commands
 from hermes.lib.lazy import import_object
 from hermes.models.budget import Budget
 from hermes.present.goals import goal_words
@@ -49,10 +52,19 @@ async def help_(talk: CommandContext, argument: str) -> None:
             for one in added
         ]
         parts.append(_section("Plugins", own))
+    if prompts := prompt_commands(talk.runtime.mcp) if talk.session else []:
+        parts.append(_section(prompts[0].category, [_shown(one) for one in prompts]))
     talk.tell(
         "\n".join(parts)
         + "\n\n`/NAME` of a skill, before a message, brings the skill along."
         + "\n\n`?` on an empty line shows the keys. `!command` runs a command, `@` completes a file."
+    )
+
+
+def _shown(prompt: SlashCommand) -> SlashCommand:
+    """A prompt whose words a server chose, as words."""
+    return replace(
+        prompt, summary=plain_words(prompt.summary), arguments=code_words(prompt.arguments).strip("`")
     )
 
 

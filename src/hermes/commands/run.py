@@ -22,6 +22,7 @@ from hermes.commands import (
 from hermes.commands.catalogue import find, names
 from hermes.commands.context import CommandContext
 from hermes.commands.plugin_commands import plugin_commands, run_of_plugin
+from hermes.commands.server_prompts import is_prompt, run_prompt
 from hermes.lib.nearest import nearest
 from hermes.types.error import HermesError
 
@@ -102,6 +103,9 @@ async def run_command(text: str, talk: CommandContext) -> None:
     added = plugin_commands(talk.session)
     if of_plugin := added.get(word.lower()):
         await guarded(talk, run_of_plugin(of_plugin, argument.strip(), talk))
+        return
+    if is_prompt(word):
+        await guarded(talk, run_prompt(word, argument.strip(), talk))
         return
     command = find(word)
     if command is None:

@@ -71,6 +71,11 @@ class McpCalls(Struct, frozen=True, kw_only=True):
         found = await self.connection.request(lambda client: every(client.list_prompts, "prompts"))
         return tuple({one.name: one for one in map(prompt_of, found)}.values())
 
+    async def filled(self, prompt: str, arguments: Mapping[str, str]) -> str:
+        """A prompt filled in, as text."""
+        found = await self.connection.request(lambda client: client.get_prompt(prompt, dict(arguments)))
+        return self._written.text_of_prompt(found)
+
     async def uris(self) -> tuple[str, ...]:
         """The addresses of its resources."""
         found = await self.connection.request(lambda client: every(client.list_resources, "resources"))

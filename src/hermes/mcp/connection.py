@@ -249,7 +249,9 @@ class McpConnection:
 
     async def _hear(self, message: object) -> None:
         """Take note of what a server tells unasked."""
-        if isinstance(message, mcp_types.ToolListChangedNotification):
+        if isinstance(
+            message, mcp_types.ToolListChangedNotification | mcp_types.PromptListChangedNotification
+        ):
             self._changed.set()
 
     async def _until_over(self, client: Client, traffic: Traffic) -> str:

@@ -43,6 +43,11 @@ class McpOffer(Struct, frozen=True, kw_only=True):
         """The tools by their names at the server."""
         return {one.name: one for one in self.tools}
 
+    @property
+    def looked_through(self) -> "McpOffer":
+        """The same once a person has looked at it whole."""
+        return replace(self, faults={})
+
 
 class Accepted(Struct, frozen=True, kw_only=True):
     """What is known of a server: for which `server` it was accepted, what was, and what it `pending` offers

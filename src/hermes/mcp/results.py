@@ -23,11 +23,13 @@ from mcp_types import (
 )
 
 from hermes.lib.files import make_private, write_atomic
-from hermes.lib.text import mend_surrogates
+from hermes.lib.text import clip, mend_surrogates
 from hermes.tools.registry import tool_error, tool_result
 
 LARGEST: Final = 50_000_000
 """Bytes of one picture, sound or resource."""
+LONGEST_PROMPT: Final = 64_000
+"""Letters of a prompt that is sent for a person."""
 
 
 class McpResults:
@@ -56,6 +58,12 @@ class McpResults:
         """The messages of a prompt."""
         messages = [{"role": one.role, "text": self._block(one.content)} for one in result.messages]
         return tool_result(description=result.description or "", messages=messages)
+
+    def text_of_prompt(self, result: GetPromptResult) -> str:
+        """The messages of a prompt as text, those that are not the user's with who says them."""
+        said = [(one.role, self._block(one.content)) for one in result.messages]
+        text = "\n\n".join(text if role == "user" else f"{role}: {text}" for role, text in said)
+        return clip(text, LONGEST_PROMPT)
 
     def _block(self, block: object) -> str:
         match block:

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 
 from hermes.lib.aio import Async, HomeLoop, collect
 from hermes.lib.lazy import import_object
-from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.definitions import (
     Accepted,
@@ -38,6 +37,7 @@ from hermes.types.tool import Handler, ToolContext, ToolEntry
 
 if TYPE_CHECKING:
     from hermes.mcp.calls import McpCalls
+    from hermes.mcp.prompts import McpPrompt
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class _KnownServer(Struct, kw_only=True):
     accepted: Accepted | None = None
     calls: "McpCalls | None" = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
+    prompts: "tuple[McpPrompt, ...]" = ()
     first: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -117,6 +118,10 @@ class McpServers:
     def configured(self, name: str) -> McpServer:
         """How a server is configured."""
         return self._found(name).server
+
+    def prompts(self, name: str) -> "tuple[McpPrompt, ...]":
+        """The prompts of a server as far as it was asked for them, which happens when it is connected to."""
+        return self._found(name).prompts
 
     def accepted(self, name: str) -> Accepted | None:
         """What is known of a server."""
@@ -201,7 +206,7 @@ class McpServers:
             raise McpError(f"What {name} offers now was not shown yet; /reload-mcp shows it first.")
         self._keep(
             one,
-            Accepted(server=identity(one.server), offer=_without_faults(offer), at=self._home.ports.now()),
+            Accepted(server=identity(one.server), offer=offer.looked_through, at=self._home.ports.now()),
         )
 
     async def reload(self) -> list[str]:
@@ -264,7 +269,7 @@ class McpServers:
         if not SERVER_NAME.fullmatch(name):
             self.faults[name] = "a name is letters, digits, _ and -, 40 at most"
             return
-        self._home.known.learn(*_secrets(server))
+        self._home.known.learn(*server.secrets)
         one = self._servers[name] = _KnownServer(
             name=name, server=server, accepted=self._offers.load(name, server)
         )
@@ -306,6 +311,13 @@ class McpServers:
                     f" hermes mcp review {one.name} shows the difference."
                 )
         one.first.set()
+        if offer.prompts and one.server.tools.prompts:
+            self._home.spawn(partial(self._learn_prompts, one))
+
+    async def _learn_prompts(self, one: _KnownServer) -> None:
+        """Know the prompts of a server; one that does not tell has none."""
+        with suppress(McpError):
+            one.prompts = await (await self._calls(one)).prompts()
 
     def _keep(self, one: _KnownServer, accepted: Accepted) -> None:
         one.accepted = accepted
@@ -374,15 +386,3 @@ def _differs(one: _KnownServer, tool: McpTool, method: str) -> str:
         f"{tool.name} was not called: the MCP server {one.name} {what} than when it was accepted. The user"
         f" sees the difference, and accepts it, with hermes mcp review {one.name}."
     )
-
-
-def _without_faults(offer: McpOffer) -> McpOffer:
-    """An offer that a person has looked at whole."""
-    return McpOffer(tools=offer.tools, resources=offer.resources, prompts=offer.prompts)
-
-
-def _secrets(server: McpServer) -> list[str]:
-    """The values of its settings that must not be shown."""
-    named = [value for name, value in server.env.items() if is_secret_name(name)]
-    words = [word for value in server.headers.values() for word in value.split()]
-    return [one for one in (*named, *words, server.oauth.client_secret) if len(one) >= 8]

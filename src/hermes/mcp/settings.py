@@ -6,6 +6,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import force_setattr
 
 from hermes.config.sections import Amount, Count, Duration, doc, section
+from hermes.lib.secretnames import is_secret_name
 
 Trust = Literal["ask", "read-only", "full"]
 
@@ -138,6 +139,13 @@ class McpServer(Struct, frozen=True, kw_only=True):
             force_setattr(self, "enabled", False)  # noqa: FBT003  # the value itself
         if bool(self.command) == bool(self.url):
             raise ValueError("a server has either a command or a url")
+
+    @property
+    def secrets(self) -> list[str]:
+        """Its values that must not be shown."""
+        named = [value for name, value in self.env.items() if is_secret_name(name)]
+        words = [word for value in self.headers.values() for word in value.split()]
+        return [one for one in (*named, *words, self.oauth.client_secret) if len(one) >= 8]
 
     @property
     def is_local(self) -> bool:

@@ -74,7 +74,7 @@ class TuiState:
         self.conversation = Conversation(self.spawn, self, files=self._brought)
         self.screen = screen
         screen.buffer.on_text_changed += lambda _: self.conversation.typing()
-        slash = SlashCompletion(self.spawn, lambda: self.session, self._offer)
+        slash = SlashCompletion(self.spawn, lambda: self.session, lambda: self.runtime, self._offer)
         self.editor = Editor(screen.buffer, chips, slash.items, self.files.items, lambda: self.overlay.hides)
         screen.hides = lambda: self.overlay.hides
         self._home = Path(start.environ.get("HOME") or Path.home())

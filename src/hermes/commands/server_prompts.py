@@ -1,0 +1,115 @@
+"""Prompts of MCP servers as slash commands: `/mcp__server__prompt arguments` sends what the server makes of
+it.
+"""
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from hermes.commands.catalogue import SlashCommand
+from hermes.commands.context import CommandContext, opened
+from hermes.lib.visible import visible
+from hermes.mcp.names import tool_name
+from hermes.types.error import HermesError, McpError
+from hermes.types.message import ContextBlock
+
+if TYPE_CHECKING:
+    from hermes.mcp.prompts import McpPrompt
+    from hermes.mcp.servers import McpServers
+
+SECONDS: Final = 60.0
+_MARK: Final = "mcp__"
+_TOLD: Final = (
+    "The user calls for the prompt {prompt} of the MCP server {server}. These are the words of the server,"
+    " not of the user:\n\n{text}"
+)
+_SENT: Final = "Go by the prompt {prompt} of the MCP server {server}{given}."
+
+
+def is_prompt(word: str) -> bool:
+    """Whether a command is meant as a prompt of a server."""
+    return word.startswith(_MARK)
+
+
+def prompt_commands(servers: "McpServers") -> list[SlashCommand]:
+    """The prompts of the connected servers as commands."""
+    return [
+        SlashCommand(
+            name=tool_name(server, one.name),
+            category="Prompts of MCP servers",
+            summary=one.description or "no description",
+            arguments=one.usage,
+        )
+        for server in servers.names
+        for one in servers.prompts(server)
+    ]
+
+
+async def run_prompt(word: str, argument: str, talk: CommandContext) -> None:
+    """Have the server fill the prompt in, show that, and send it; HermesError says what is missing."""
+    session, servers = opened(talk), talk.runtime.mcp
+    server = word.removeprefix(_MARK).partition("__")[0]
+    found = await _prompt(servers, server, word)
+    given = arguments_of(found, argument, word)
+    text = ""
+    with anyio.move_on_after(SECONDS):
+        text = session.services.redactor.redact(await (await servers.calls(server)).filled(found.name, given))
+    if not text:
+        raise McpError(f"The MCP server {server} gave nothing for the prompt {found.name}.")
+    talk.tell(f"The MCP server {server} says:\n\n````text\n{visible(text).replace('````', '```')}\n````")
+    words = _TOLD.format(prompt=found.name, server=server, text=text)
+    session.mailbox.add_news(
+        ContextBlock(kind="skill", text=words, source=f"mcp:{server}", outside=f"the MCP server {server}")
+    )
+    told = f" with {', '.join(f'{name}={value}' for name, value in given.items())}" if given else ""
+    talk.queue(_SENT.format(prompt=found.name, server=server, given=told))
+
+
+def arguments_of(prompt: "McpPrompt", typed: str, word: str) -> dict[str, str]:
+    """The arguments that were typed, each as `name=value` or in its place, the last one with all that is
+    left; HermesError for those that are missing or too many.
+    """
+    names, given, left = [one.name for one in prompt.arguments], dict[str, str](), list[str]()
+    for one in _words(typed):
+        name, sign, value = one.partition("=")
+        if sign and name in names:
+            given[name] = value
+        else:
+            left.append(one)
+    free = [name for name in names if name not in given]
+    if left and not free:
+        raise HermesError(f"/{word} takes {prompt.usage or 'no arguments'}; {left[0]!r} is too much.")
+    given |= _placed(free, left)
+    if missing := [one for one in prompt.arguments if one.required and not given.get(one.name)]:
+        told = "; ".join(f"{one.name}: {one.description}" if one.description else one.name for one in missing)
+        raise HermesError(f"/{word} {prompt.usage} still needs {told}")
+    return given
+
+
+def _placed(free: list[str], left: list[str]) -> Mapping[str, str]:
+    """Words in the places of arguments; those that are left over belong to the last one."""
+    if len(left) > len(free):
+        left = [*left[: len(free) - 1], " ".join(left[len(free) - 1 :])]
+    return dict(zip(free, left, strict=False))
+
+
+def _words(typed: str) -> list[str]:
+    try:
+        return shlex.split(typed)
+    except ValueError:  # a quote that is an apostrophe
+        return typed.split()
+
+
+async def _prompt(servers: "McpServers", server: str, word: str) -> "McpPrompt":
+    with anyio.move_on_after(SECONDS):
+        offer = await servers.connect(server)
+        prompts = await (await servers.calls(server)).prompts() if offer.prompts else ()
+        for one in prompts if servers.configured(server).tools.prompts else ():
+            if tool_name(server, one.name).casefold() == word.casefold():
+                return one
+        raise McpError(
+            f"The MCP server {server} has no prompt for /{word}; /mcp {server} lists those it has."
+        )
+    raise McpError(f"The MCP server {server} does not answer.")
