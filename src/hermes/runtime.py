@@ -41,6 +41,7 @@ from hermes.lib.abridged import Abridged
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.secretvalues import SecretValues
+from hermes.mcp.instructions import ServerInstructions
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpSettings
@@ -247,7 +248,7 @@ async def open_runtime(
             tool_folder=tools,
             servers=servers,
             schemas=Schemas(tools.registry, config_file=home.config_file),
-            prompt=standard_prompt(loaded.settings, home, services),
+            prompt=_prompt(loaded.settings, home, services, servers),
         )
         opener.services = replace(services, sessions=opener)
         servers.told = opener.tell
@@ -264,6 +265,13 @@ async def open_runtime(
 def _open_to_providers(loaded: Loaded) -> Loaded:
     """The same with a place in its settings for the providers of models that plugins bring."""
     return replace(loaded, settings=loaded.settings.replace(PluginProviders()))
+
+
+def _prompt(settings: Settings, home: Home, services: RuntimeServices, servers: McpServers) -> SystemPrompt:
+    """The sections of the system prompt, what servers say of themselves among them."""
+    prompt = standard_prompt(settings, home, services)
+    prompt.register(ServerInstructions(servers))
+    return prompt
 
 
 async def _with_plugins(runtime: Runtime) -> Runtime:

@@ -71,6 +71,9 @@ def _facts(servers: "McpServers", name: str) -> Iterator[str]:
     yield f"- where: {code_words(servers.home.redact(where(server)))}"
     yield f"- network: {reach(server)}, trust: {server.trust}"
     offer = known.offer if known else McpOffer()
+    if offer.instructions:
+        held = f" (held back: {offer.hides})" if offer.hides else ""
+        yield f"- says to models: {plain_words(offer.instructions)}{held}"
     for one in offer.tools:
         held = f" (held back: {plain_words(offer.faults[one.name])})" if one.name in offer.faults else ""
         yield f"- tool {code_words(one.name)}: {plain_words(one.description)}{held}"

@@ -31,12 +31,16 @@ class McpTool(Struct, frozen=True, kw_only=True):
 
 
 class McpOffer(Struct, frozen=True, kw_only=True):
-    """All that a server offers, in the order of names; `faults` says of some tools why they are held back."""
+    """All that a server offers, in the order of names, and what it says of itself to models; `faults` says of
+    some tools why they are held back, `hides` that of the instructions.
+    """
 
     tools: tuple[McpTool, ...] = ()
     resources: bool = False
     prompts: bool = False
     faults: dict[str, str] = {}
+    instructions: str = ""
+    hides: str = ""
 
     @property
     def by_name(self) -> Mapping[str, McpTool]:
@@ -46,7 +50,7 @@ class McpOffer(Struct, frozen=True, kw_only=True):
     @property
     def looked_through(self) -> "McpOffer":
         """The same once a person has looked at it whole."""
-        return replace(self, faults={})
+        return replace(self, faults={}, hides="")
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -107,7 +111,8 @@ def looked_at(offer: McpOffer, known: McpOffer) -> McpOffer:
         for name, why in offer.faults.items()
         if name in known.faults or known.by_name.get(name) != offer.by_name[name]
     }
-    return replace(offer, faults=held)
+    is_news = known.hides or known.instructions != offer.instructions
+    return replace(offer, faults=held, hides=offer.hides if is_news else "")
 
 
 def changes(before: McpOffer, after: McpOffer) -> Iterator[str]:
@@ -120,7 +125,10 @@ def changes(before: McpOffer, after: McpOffer) -> Iterator[str]:
 
 
 def held_back(offer: McpOffer) -> Iterator[str]:
-    """The tools that wait for an answer because of what they say, with that, as lines safe to show."""
+    """What waits for an answer because of what it says, with that, as lines safe to show."""
+    if offer.hides:
+        yield visible(f"held back: the instructions: {offer.hides}")
+        yield from (f"  {visible(line)}" for line in offer.instructions.splitlines())
     for name, why in sorted(offer.faults.items()):
         yield visible(f"held back: {name}: {why}")
         yield from (f"  {visible(line)}" for line in offer.by_name[name].description.splitlines())
@@ -128,6 +136,8 @@ def held_back(offer: McpOffer) -> Iterator[str]:
 
 def _lines(offer: McpOffer) -> list[str]:
     told = [f"resources: {offer.resources}", f"prompts: {offer.prompts}"]
+    if offer.instructions:
+        told += ["instructions for models", *(f"  {line}" for line in offer.instructions.splitlines())]
     for one in offer.tools:
         schema = msgspec.json.format(
             msgspec.json.encode(one.schema, order="deterministic"), indent=1

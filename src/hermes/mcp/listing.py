@@ -15,7 +15,7 @@ from hermes.safety.text.scan import scan
 from hermes.tools.definitions import check_schema
 
 MOST_PAGES, MOST_TOOLS = 50, 500
-LONGEST_DESCRIPTION, LONGEST_SCHEMA = 8_000, 64_000
+LONGEST_DESCRIPTION, LONGEST_SCHEMA, LONGEST_INSTRUCTIONS = 8_000, 64_000, 4_000
 _LEADS_AWAY: Final = re.compile(r'"\$(?:dynamic)?[rR]ef":"(?!#)')
 
 
@@ -24,11 +24,14 @@ async def listed(client: Client) -> McpOffer:
     capabilities = client.server_capabilities
     tools = [_tool(one) async for one in _pages(client.list_tools, "tools")] if capabilities.tools else []
     by_name = {one.name: one for one in reversed(tools)}
+    instructions = clip(mend_surrogates(client.instructions or "").strip(), LONGEST_INSTRUCTIONS)
     return McpOffer(
         tools=tuple(by_name[name] for name in sorted(by_name)),
         resources=capabilities.resources is not None,
         prompts=capabilities.prompts is not None,
         faults={name: why for name, one in by_name.items() if (why := _fault(one))},
+        instructions=instructions,
+        hides=_hidden("they have", instructions),
     )
 
 
@@ -76,6 +79,10 @@ def _fault(tool: McpTool) -> str:
         return f"its schema has {len(text):,} letters, more than {LONGEST_SCHEMA:,}"
     if _LEADS_AWAY.search(text):
         return "its schema refers to another document"
-    if spans := scan(f"{tool.name}\n{tool.description}\n{text}"):
-        return f"its description has {spans[0].kind} text ({spans[0].rule})"
-    return ""
+    return _hidden("its description has", f"{tool.name}\n{tool.description}\n{text}")
+
+
+def _hidden(what: str, text: str) -> str:
+    """What of a text has a form that ordinary text has not; "" where nothing has."""
+    spans = scan(text)
+    return f"{what} {spans[0].kind} text ({spans[0].rule})" if spans else ""

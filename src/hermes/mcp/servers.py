@@ -119,6 +119,12 @@ class McpServers:
         """How a server is configured."""
         return self._found(name).server
 
+    def instructions(self, name: str) -> str:
+        """What models may be told of a server in its own words: what was accepted, where it is not hidden."""
+        one = self._found(name)
+        offer = one.accepted.offer if one.accepted else McpOffer()
+        return offer.instructions if one.server.instructions and not offer.hides else ""
+
     def prompts(self, name: str) -> "tuple[McpPrompt, ...]":
         """The prompts of a server as far as it was asked for them, which happens when it is connected to."""
         return self._found(name).prompts

@@ -122,6 +122,9 @@ class McpServer(Struct, frozen=True, kw_only=True):
             " text from elsewhere was read."
         ),
     ] = "ask"
+    instructions: Annotated[
+        bool, doc("Whether models are told what it says of its tools, marked as its words.")
+    ] = True
     supports_parallel_tool_calls: Annotated[bool, doc("Whether its tools run side by side.")] = False
     tools: Annotated[McpFilter, doc("Which of its tools are offered.")] = McpFilter()
     sandbox: Annotated[McpSandbox, doc("What a program may do.")] = McpSandbox()

@@ -24,7 +24,8 @@ def state(known: Accepted | None) -> str:
         return "not yet connected"
     if known.unreached:
         return "could not be reached"
-    held = f"{len(known.offer.faults)} held back" if known.offer.faults else ""
+    count = len(known.offer.faults) + bool(known.offer.hides)
+    held = f"{count} held back" if count else ""
     return (
         ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"
     )
@@ -33,5 +34,6 @@ def state(known: Accepted | None) -> str:
 def counted(offer: McpOffer) -> str:
     """What there is of an offer, such as `3 tools, prompts`."""
     count = len(offer.tools)
-    more = [word for word, has in (("resources", offer.resources), ("prompts", offer.prompts)) if has]
+    has = {"resources": offer.resources, "prompts": offer.prompts, "instructions": offer.instructions}
+    more = [word for word, there in has.items() if there]
     return ", ".join(["1 tool" if count == 1 else f"{count} tools", *more])

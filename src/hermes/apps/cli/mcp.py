@@ -292,11 +292,13 @@ def _tell(choices: Choices, name: str, *, every: bool = False) -> bool:
         return False
     seconds = time.monotonic() - begun  # noqa: TID251  # as above
     click.echo(f"{name}: {counted(offer)} ({seconds:.1f} s)")
+    for line in offer.instructions.splitlines() if every else ():
+        click.echo(strip_escapes(one_line(f"  says to models: {line}")))
     for tool in offer.tools if every else ():
         held = f" · held back: {offer.faults[tool.name]}" if tool.name in offer.faults else ""
         click.echo(strip_escapes(one_line(f"  {tool.name}  {_first_words(tool.description)}{held}")))
     known = _accepted(choices).load(name, server)
-    if known is not None and (known.pending or known.offer.faults):
+    if known is not None and (known.pending or known.offer.faults or known.offer.hides):
         click.echo(f"  hermes mcp review {name} shows what waits for your answer.")
     return True
 
