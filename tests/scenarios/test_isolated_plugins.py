@@ -148,6 +148,68 @@ async def test_an_isolated_plugin_that_cannot_be_loaded_is_named(
         assert [(one.state, one.faults) for one in runtime.plugins] == [("faulty", (fault,))]
 
 
+LEAVES = CODE.replace(
+    "def raises(",
+    """
+def leaves(args, **keywords):
+    file = SEEN.with_name("left")
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            os.setsid()
+            file.write_text(str(os.getpid()))
+            os.closerange(0, 100)
+            time.sleep(600)
+        os._exit(0)
+    os.wait()
+    while not file.exists() or not file.read_text():
+        time.sleep(0.01)
+    return json.dumps({"pid": os.getpid(), "left": int(file.read_text())})
+
+def raises(""",
+).replace("(where,", "(where, leaves,")
+
+
+async def test_what_has_left_the_session_of_a_plugin_ends_with_the_runtime(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    plant("own", LEAVES)
+    isolate(environ)
+    async with opened(environ) as runtime:
+        leave = runtime.registry.dispatch
+        told = json.loads(await anyio.to_thread.run_sync(lambda: leave("leaves", {}, session_id="s")))
+        assert is_alive(told["left"])
+    await gone(told["left"])
+
+
+async def test_what_has_left_the_session_of_a_plugin_ends_with_its_process(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    plant("own", LEAVES)
+    isolate(environ)
+    async with opened(environ) as runtime:
+        leave = runtime.registry.dispatch
+        told = json.loads(await anyio.to_thread.run_sync(lambda: leave("leaves", {}, session_id="s")))
+        os.kill(told["pid"], signal.SIGKILL)
+        await gone(told["left"])
+
+
+async def test_what_has_left_the_session_of_a_plugin_ends_when_ours_is_killed(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    plant("own", LEAVES)
+    isolate(environ)
+    program = PROGRAM.replace("where", "leaves").replace('["pid"]', '["left"]')
+    with subprocess.Popen(
+        [sys.executable, "-c", program, json.dumps(environ)], stdout=subprocess.PIPE, text=True
+    ) as ours:
+        assert ours.stdout is not None
+        left = int(ours.stdout.readline())
+        assert is_alive(left)
+        os.kill(ours.pid, signal.SIGKILL)
+        await gone(left)
+
+
 PROGRAM = """
 import anyio, json, os, sys
 from hermes.runtime import open_runtime

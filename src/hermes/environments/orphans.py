@@ -57,12 +57,18 @@ class OrphanWatch:
 
     async def close(self) -> None:
         """No job runs any more."""
+        if self._pid:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self.close_in_thread)
+
+    def close_in_thread(self) -> None:
+        """The same for who may wait for a process."""
         self._tell("over")
         self._hang_up()
         pid, self._pid = self._pid, 0
         if pid:
-            with anyio.CancelScope(shield=True), suppress(ChildProcessError):
-                await anyio.to_thread.run_sync(os.waitpid, pid, 0)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
     def _start(self) -> None:
         reader, self._words = os.pipe()

@@ -155,6 +155,17 @@ async def end(leader: int, marker: str, poll: Callable[[], int | None], grace: f
         await anyio.sleep(_STEP)
 
 
+def kill(leader: int | None, marker: str) -> None:
+    """End a whole tree at once, in a thread; without a `leader`, whose id may be another's by now, those that
+    carry the marker.
+    """
+    leader = -1 if leader is None else leader
+    deadline = time.monotonic() + _LAST  # noqa: TID251  # how long the kernel may take is no session's time
+    while (left := members(_TABLE.rows_with(leader), leader, marker)) and time.monotonic() < deadline:  # noqa: TID251
+        send(left, signal.SIGKILL)
+        time.sleep(_STEP)  # noqa: TID251  # as above
+
+
 async def end_of(process: subprocess.Popen[bytes]) -> None:
     """Return once a child process of ours has ended."""
     if not hasattr(os, "pidfd_open"):  # not Linux

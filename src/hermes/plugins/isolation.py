@@ -1,15 +1,14 @@
 """A plugin in a process of its own: what it adds is here, and runs there."""
 
-import os
-import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 from typing import Any, Final
 
@@ -18,6 +17,8 @@ import msgspec
 import hermes.lib
 from hermes.config.home import Home
 from hermes.environments.child_env import child_environment
+from hermes.environments.orphans import OrphanWatch
+from hermes.environments.process_tree import MARKER, kill
 from hermes.hooks import HookCallback
 from hermes.lib.threads import submit
 from hermes.plugins.context import PluginContext
@@ -43,6 +44,8 @@ class IsolatedPlugin:
         self._numbers = count(1)
         self._waiting: dict[int, Future[Any]] = {}
         self._child: subprocess.Popen[bytes] | None = None
+        self._end: Callable[[], None] = lambda: None
+        self._orphans = OrphanWatch()
         self._is_closed = False
 
     def load(self, context: PluginContext) -> None:
@@ -72,9 +75,10 @@ class IsolatedPlugin:
         """End the process, with all that it has started."""
         self._is_closed = True
         if (child := self._child) is not None:
-            _kill(child)
+            self._end()
             child.wait()
             _close_input(child)
+        self._orphans.close_in_thread()
 
     def _add_tool(self, context: PluginContext, one: Mapping[str, Any]) -> None:
         name = one["name"]
@@ -127,25 +131,30 @@ class IsolatedPlugin:
         """Start the process and have it load the plugin; what that adds."""
         if self._is_closed:
             raise self._fault("is not in use any more")
+        marker = token_hex(16)
         child = self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=self._environ,
+            env={**self._environ, MARKER: marker},
             start_new_session=True,
         )
+        self._end = end = partial(_end, child, marker)
+        self._orphans.begun(child.pid, marker)
         self._write(msgspec.json.encode(self._about) + b"\n")
         added = _line(child)
         if added is None or "fault" in added:
-            _kill(child)
+            end()
             _closed(child)
             raise self._fault(f"failed: {added['fault']}" if added else "ended while it was loaded")
         waiting = self._waiting = {}
-        submit(partial(self._read, child, waiting))
+        submit(partial(self._read, child, waiting, end))
         return added
 
-    def _read(self, child: subprocess.Popen[bytes], waiting: dict[int, Future[Any]]) -> None:
+    def _read(
+        self, child: subprocess.Popen[bytes], waiting: dict[int, Future[Any]], end: Callable[[], None]
+    ) -> None:
         """Hand out answers as they come; what has none when the process ends fails."""
         while (told := _line(child)) is not None:
             answer = waiting.pop(told["id"], None)
@@ -153,6 +162,7 @@ class IsolatedPlugin:
                 answer.set_exception(self._fault(f"failed: {told['error']}"))
             elif answer is not None:
                 answer.set_result(told["result"])
+        end()
         _closed(child)
         with self._lock:
             left = [*waiting.values()]
@@ -180,16 +190,13 @@ def _line(child: subprocess.Popen[bytes]) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError:
-        _kill(child)
         return None
     return found
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it has started."""
-    if child.returncode is None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
+def _end(child: subprocess.Popen[bytes], marker: str) -> None:
+    """End a process with all that it has started, what has left its session too."""
+    kill(child.pid if child.returncode is None else None, marker)
 
 
 def _close_input(child: subprocess.Popen[bytes]) -> None:
