@@ -1,6 +1,6 @@
 """Layer 10. A runtime: what the sessions of a home share, opened and closed together."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.plugins.host import host_of
-from hermes.plugins.plugged import LoadedPlugin, hooked, plugged
+from hermes.plugins.plugged import LoadedPlugin, hooked, news_of, plugged, replugged
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import suited
 from hermes.store.sqlite_store import open_store
@@ -71,7 +71,7 @@ OF_THE_ORIGINAL: Final = (
 class Runtime(Abridged, Struct, kw_only=True):
     """What the sessions of one home share, and where they come from; `variables` are what `environ` shows.
 
-    Made by `open_runtime`, which also closes it.
+    `read` gives the settings as the home has them now. Made by `open_runtime`, which also closes it.
     """
 
     unshown: ClassVar = ("variables",)
@@ -80,6 +80,7 @@ class Runtime(Abridged, Struct, kw_only=True):
     loaded: Loaded
     opener: SessionOpener
     variables: dict[str, str]
+    read: Callable[[], Settings]
     plugins: tuple[LoadedPlugin, ...] = ()
     told: tuple[str, ...] = ()
 
@@ -192,6 +193,15 @@ class Runtime(Abridged, Struct, kw_only=True):
             suited(answer, asked.question)
         return await self.store.answer(question_id, answer, by=by.origin, at=self.ports.now())
 
+    async def take_plugins(self) -> list[str]:
+        """Load the plugins that were enabled since, and take back those that are not any more; what has
+        changed, in sentences. ConfigError where the settings cannot be read.
+        """
+        before = {one.found.key: one for one in self.plugins}
+        host = host_of(self.services, self.home, self.routes)
+        self.plugins = await replugged(self.home, self.read(), host, self.plugins)
+        return news_of(before, {one.found.key: one for one in self.plugins})
+
     def keep_secret(self, name: str, value: str) -> None:
         """Write a key into the home's `.env`, know it as a secret, and have it in `environ` from now on."""
         import_object("hermes.config.edit:set_secret")(self.home.env_file, name, value)
@@ -223,9 +233,8 @@ async def open_runtime(
     home = locate(given, profile)
     values = with_dotenv(given, home.env_file)
     loaded = _open_to_providers(load(home.config_file, values, flags))
-    delegation = CurrentSettings(
-        home.config_file, loaded.settings, lambda: load(home.config_file, values, flags).settings
-    )
+    read = lambda: load(home.config_file, values, flags).settings  # noqa: E731  # the settings as they are now
+    delegation = CurrentSettings(home.config_file, loaded.settings, read)
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,
@@ -234,7 +243,7 @@ async def open_runtime(
         loaded = await _with_the_original(home, loaded, store)
         known = SecretValues(*secrets_of(values))
         connections = Connections(store=store, http=client, spawn=start, known=known)
-        servers = _servers(home, values, flags, connections, ports)
+        servers = _servers(home, values, read, connections, ports)
         tools = open_tools(home, values, delegation.now, loaded.settings[CodeExecutionSettings], servers)
         services, routing, environments = services_for(
             home, loaded, values, connections, ports, tools.registry, servers
@@ -252,7 +261,8 @@ async def open_runtime(
         )
         opener.services = replace(services, sessions=opener)
         servers.told = opener.tell
-        runtime = await _with_plugins(Runtime(home=home, loaded=loaded, opener=opener, variables=values))
+        runtime = Runtime(home=home, loaded=loaded, opener=opener, variables=values, read=read)
+        await _plug(runtime)
         _tidy(home, loaded.settings, connections, ports)
         try:
             yield runtime
@@ -274,13 +284,12 @@ def _prompt(settings: Settings, home: Home, services: RuntimeServices, servers: 
     return prompt
 
 
-async def _with_plugins(runtime: Runtime) -> Runtime:
-    """The same with its plugins loaded, and the commands of `hooks` at their points."""
+async def _plug(runtime: Runtime) -> None:
+    """Load its plugins, and have the commands of `hooks` at their points."""
     home, settings = runtime.home, runtime.settings
     host = host_of(runtime.services, home, runtime.routes)
     runtime.plugins = await plugged(home, settings, host)
     runtime.told = hooked(home, settings, host)
-    return runtime
 
 
 async def _with_the_original(home: Home, loaded: Loaded, store: SessionStore) -> Loaded:
@@ -312,12 +321,12 @@ def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports
 def _servers(
     home: Home,
     values: Mapping[str, str],
-    flags: Mapping[str, Any] | None,
+    read: Callable[[], Settings],
     connections: Connections,
     ports: Ports,
 ) -> McpServers:
     """The MCP servers of a home, on the running loop."""
-    configured = lambda: load(home.config_file, values, flags).settings[McpSettings].mcp_servers  # noqa: E731
+    configured = lambda: read()[McpSettings].mcp_servers  # noqa: E731
     servers = mcp_servers(home, configured, values, connections.known, ports, connections.spawn)
     servers.enter()
     return servers

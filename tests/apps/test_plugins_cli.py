@@ -196,6 +196,27 @@ def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
     assert "nobody has looked at its files as they are now" in changed.stderr
 
 
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_new_session_of_a_running_screen_has_what_was_enabled_since(tmp_path: Path, term: str) -> None:
+    place, enter = Place(tmp_path), "\r" if term != "dumb" else "\n"
+    folder = place.home / ".hermes" / "plugins" / "luck"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(
+        "def register(ctx):\n    ctx.register_command('luck', lambda words: f'good {words}!')\n"
+    )
+    with (
+        ScriptedServer(ScriptedModel()).running() as server,
+        place.window(server.base_url, 100, 40, "", {"TERM": term}) as terminal,
+    ):
+        terminal.until("/help" if term != "dumb" else "an empty line leaves")
+        (place.home / ".hermes" / "config.yaml").write_text("plugins: {enabled: [luck]}\n")
+        terminal.type(f"/new{enter}")
+        terminal.until("The plugin luck is loaded from now on.")
+        terminal.type(f"/luck day{enter}")
+        terminal.until("good day!")
+
+
 def test_a_faulty_plugin_is_named_by_the_list_doctor_and_a_session(environ: dict[str, str], run: Run) -> None:
     folder = Path(environ["HERMES_HOME"], "plugins", "bad")
     folder.mkdir(parents=True)

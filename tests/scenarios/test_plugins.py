@@ -56,6 +56,33 @@ async def test_a_plugin_runs_only_when_it_is_enabled_and_its_tool_is_offered_the
     assert [name for name in sys.modules if name.startswith("hermes_plugins.")] == []
 
 
+async def test_plugins_that_were_enabled_or_disabled_since_are_taken_without_a_new_start(
+    environ: dict[str, str], tmp_path: Path, plant: Plant
+) -> None:
+    plant("luck", TOOL)
+    plant("other", "def register(ctx):\n    ctx.register_command('hey', print)")
+    plant("bad", "raise ValueError('no')")
+    configure(environ, enabled=["other"])
+    async with opened(environ, call("coin", {}), say("heads"), say("none")) as runtime:
+        (other,) = [one for one in runtime.plugins if one.found.key == "other"]
+        assert await runtime.take_plugins() == []
+        configure(environ, enabled=["other", "luck", "bad"])
+        assert await runtime.take_plugins() == [
+            "plugin bad: ValueError: no",
+            "The plugin luck is loaded from now on.",
+        ]
+        assert await runtime.take_plugins() == []
+        assert [one for one in runtime.plugins if one.found.key == "other"] == [other]
+        session = await runtime.session(options(tmp_path))
+        await session.send("toss")
+        await session.close()
+        results = [one.content for one in session.log if isinstance(one, ToolResult)]
+        configure(environ, enabled=["luck"])
+        assert await runtime.take_plugins() == ["The plugin other is off from now on."]
+        assert (results, runtime.services.extensions.commands) == (['{"side": "heads"}'], {})
+    assert [name for name in sys.modules if name.startswith("hermes_plugins.")] == []
+
+
 @pytest.mark.parametrize(
     ("more", "state"),
     [({"disabled": ["luck"]}, {"luck": ("off", ())}), ({"safe_mode": True}, {})],

@@ -2,18 +2,28 @@
 
 from hermes.agent.hook_points import began_anew
 from hermes.commands.context import CommandContext, idle, opened
-from hermes.types.error import HermesError
+from hermes.types.error import ConfigError, HermesError
 
 
 async def new(talk: CommandContext, argument: str) -> None:
-    """A fresh session, with a title if one is given."""
+    """A fresh session with the plugins that are enabled now, and a title if one is given."""
     idle(talk)
     before = talk.session
+    await _take_plugins(talk)
     await talk.open()
     if before is not None and talk.session is not None and talk.session is not before:
         await began_anew(before, talk.session)
     if argument and talk.session is not None:
         await talk.session.rename(argument)
+
+
+async def _take_plugins(talk: CommandContext) -> None:
+    """Have the plugins that are enabled now; a fault of the settings leaves those that there were."""
+    try:
+        for told in await talk.runtime.take_plugins():
+            talk.notice(told)
+    except ConfigError as error:
+        talk.warn(str(error))
 
 
 async def resume(talk: CommandContext, argument: str) -> None:

@@ -1,9 +1,11 @@
 """The plugins of a runtime: where none is enabled, nothing of them is looked for or imported."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.config.home import Home
 from hermes.config.sections import Settings
@@ -48,6 +50,36 @@ async def plugged(home: Home, settings: Settings, host: PluginHost) -> tuple[Loa
     if not chosen.enabled or chosen.safe_mode:
         return ()
     return await every_plugin(home, settings, host)
+
+
+async def replugged(
+    home: Home, settings: Settings, host: PluginHost, had: Sequence[LoadedPlugin]
+) -> tuple[LoadedPlugin, ...]:
+    """The same where the settings may be others than for those that it `had`: those that are loaded and still
+    enabled stay as they are, the others are taken back, and whatever else is enabled is loaded.
+    """
+    chosen = settings[PluginSettings]
+    stay = {one.found.key: one for one in had if one.state == "loaded" and chosen.is_enabled(one.found.key)}
+    for one in had:
+        if one.found.key not in stay:
+            one.unload()
+    rest = replace(chosen, enabled=[key for key in chosen.enabled if key not in stay])
+    found = {one.found.key: one for one in await plugged(home, settings.replace(rest), host)} | stay
+    return tuple(found[key] for key in sorted(found))
+
+
+def news_of(before: Mapping[str, LoadedPlugin], now: Mapping[str, LoadedPlugin]) -> list[str]:
+    """What became of plugins, in sentences."""
+    told = []
+    for key in sorted({*before, *now}):
+        was, is_ = before.get(key), now.get(key)
+        if is_ is not None and is_ is not was and is_.faults and (was is None or was.faults != is_.faults):
+            told.append(f"plugin {key}: {' '.join(is_.faults)}")
+        elif is_ is not None and is_ is not was and is_.state == "loaded":
+            told.append(f"The plugin {key} is loaded from now on.")
+        elif was is not None and was.state == "loaded" and (is_ is None or is_.state != "loaded"):
+            told.append(f"The plugin {key} is off from now on.")
+    return told
 
 
 async def every_plugin(home: Home, settings: Settings, host: PluginHost) -> tuple[LoadedPlugin, ...]:
