@@ -30,6 +30,8 @@ def register(ctx):
     ctx.register_command("say", lambda words: ctx.inject_message(words) and "")
 """
 
+QUIET = CODE.replace('(Path(__file__).parent / "ran").touch()\n', "")
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
@@ -152,7 +154,7 @@ def test_a_plugin_is_updated_after_a_yes_to_the_files_that_are_others(repository
     commit(repository)
     unasked = run("plugins", "update")
     assert (unasked.returncode, "There was no answer; -y updates" in unasked.stderr) == (2, True)
-    told = "luck 1.2: changed __init__.py, more.py"
+    told = "luck 1.2: added more.py; changed __init__.py"
     left = run("plugins", "update", given="n\n").stdout.splitlines()
     assert (left[0], left[-1].endswith("luck: left as it is")) == (told, True)
     assert run("plugins", "update", "-y").stdout.splitlines() == [told, "luck: updated"]
@@ -194,6 +196,19 @@ def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
     changed = run("plugins", "list")
     assert changed.stdout.split()[:3] == ["luck", "faulty", "project"]
     assert "nobody has looked at its files as they are now" in changed.stderr
+    (folder / "more.py").write_text("")
+    (folder / "__init__.py").write_text(QUIET.replace("Toss.", "Toss!\x1b[8m"))
+    shown = run("plugins", "enable", "luck", given="n\n")
+    told = "since it was enabled: added more.py; removed ran; changed __init__.py"
+    assert shown.stdout.splitlines()[0] == told
+    assert '+    schema = {"name": "coin", "description": "Toss!⟨U+001B⟩[8m"' in shown.stdout
+    assert shown.stdout.endswith("Nothing was changed.\n")
+    assert state() == ["luck", "faulty", "project"]
+    assert run("plugins", "enable", "luck", "-y").stdout.endswith("sessions that begin now.\n")
+    assert state() == ["luck", "loaded", "project"]
+    assert run("plugins", "enable", "luck").stdout == (
+        "luck is enabled; it is loaded in sessions that begin now.\n"
+    )
 
 
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])

@@ -14,7 +14,7 @@ from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.settings import edit
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.visible import one_line
-from hermes.plugins.contents import contents
+from hermes.plugins.contents import contents, differences
 from hermes.plugins.installed import InstalledPlugins, PluginCandidate, plugin_in
 from hermes.skills.digest import digest
 from hermes.skills.hubs.repository import Cloning, fetched
@@ -135,9 +135,8 @@ def _installed(choices: Choices) -> InstalledPlugins:
 
 def _tell_changes(fresh: PluginCandidate, folder: Path) -> None:
     """Which files are others than those that are there, or are there alone."""
-    differing = contents(fresh.folder).items() ^ contents(folder).items()
-    names = ", ".join(sorted({path for path, _ in differing}))
-    click.echo(one_line(f"{fresh.manifest.name} {fresh.manifest.version}: changed {names}"))
+    told = differences(contents(folder), contents(fresh.folder))
+    click.echo(one_line(f"{fresh.manifest.name} {fresh.manifest.version}: {told}"))
 
 
 def _tell(one: PluginCandidate) -> None:

@@ -1,22 +1,28 @@
 """`hermes plugins`: third parties' code: what is there, what of it runs, and what it adds."""
 
 from pathlib import Path
+from typing import Final
 
 import click
 import msgspec
 
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import Here, here, to_change
+from hermes.apps.cli.cli_context import Here, agreed, here, to_change
 from hermes.apps.cli.plugin_installs import enable_in, install, remove, update
 from hermes.apps.settings import edit
 from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.lib.nearest import nearest
+from hermes.lib.removal import remove_folder
 from hermes.lib.visible import one_line, visible
+from hermes.plugins.contents import contents, diff, differences
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import ProjectPlugins
 from hermes.plugins.settings import PluginSettings
 from hermes.types.error import ConfigError
+
+_SHOWN: Final = 400
+"""Lines of a difference that are shown."""
 
 
 @click.group()
@@ -59,15 +65,24 @@ def show(choices: Choices, name: str) -> None:
 @plugins.command()
 @click.argument("name", shell_complete=values.of("plugins"))
 @click.option("--allow-tool-override", is_flag=True, help="Let it replace tools from elsewhere.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask about files that were changed.")
 @click.pass_obj
-def enable(choices: Choices, name: str, *, allow_tool_override: bool) -> None:
-    """Have a plugin loaded in sessions that begin from now on."""
+def enable(choices: Choices, name: str, *, allow_tool_override: bool, yes: bool) -> None:
+    """Have a plugin loaded in sessions that begin from now on; of one of a project that was changed since
+    it was enabled, that is shown first.
+    """
     home, found = to_change(choices), here(choices)
     one = _named(_off(found), name)
     if one.found.fault:
         raise ConfigError(f"{name} cannot be used: {one.found.fault}")
     if one.found.source == "project":
-        ProjectPlugins(home.project_plugins).accept(Path(one.found.path))
+        copies, folder = ProjectPlugins(home.project_plugins), Path(one.found.path)
+        fresh = copies.copy(folder)
+        if _is_changed(copies.known(folder), fresh) and not (yes or agreed(f"Enable {name}?", "enables")):
+            remove_folder(fresh)
+            click.echo("Nothing was changed.")
+            return
+        copies.take(folder, fresh)
     enable_in(home.config_file, name)
     if allow_tool_override:
         edit.put_at(home.config_file, ("plugins", "entries", name, "allow_tool_override"), value=True)
@@ -86,6 +101,18 @@ def disable(choices: Choices, name: str) -> None:
 
 for command in (install, update, remove):
     plugins.add_command(command)
+
+
+def _is_changed(before: Path | None, now: Path) -> bool:
+    """Whether the files are others than those of the copy, which is shown."""
+    told = differences(contents(before), contents(now)) if before else ""
+    if before and told:
+        click.echo(one_line(f"since it was enabled: {told}"))
+        lines = [visible(line) for line in diff(before, now)]
+        click.echo("\n".join(lines[:_SHOWN]))
+        if len(lines) > _SHOWN:
+            click.echo(f"({len(lines) - _SHOWN} more lines)")
+    return bool(told)
 
 
 def _loaded(found: Here, choices: Choices) -> PluginsHere:
