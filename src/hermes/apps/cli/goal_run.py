@@ -19,6 +19,13 @@ async def pursue(
 ) -> tuple[TurnFinished, int]:
     """Work on this goal, or without words on the one that waits; the last turn's end, and the exit code."""
     words = await (goals.begin(session, text) if text.strip() else goals.go_on(session))
+    return await work_on(session, words, consumer, attachments)
+
+
+async def work_on(
+    session: Session, words: str, consumer: JsonLines | Steps, attachments: Sequence[Attachment] = ()
+) -> tuple[TurnFinished, int]:
+    """Work on a goal that has begun, at first with these words; the last turn's end, and the exit code."""
     end = await one_turn(session, words, consumer, attachments)
     scope = anyio.CancelScope()
     while words := await _judged(session, end, scope):

@@ -9,18 +9,20 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import anyio
 import anyio.to_thread
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.agent.attachments import attachment, is_unseen
 from hermes.agent.losses import losses
 from hermes.agent.output import OutputForm
 from hermes.agent.prompt.folder_trust import NotesInQuestion
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import home_with_skills
 from hermes.apps.cli.jsonlines import JsonLines
@@ -32,10 +34,13 @@ from hermes.config.environ import publish
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.runtime import open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.types.error import ConfigError, HermesError
 from hermes.types.event import Outcome, TurnFinished
 from hermes.types.message import Attachment
+
+if TYPE_CHECKING:
+    from hermes.apps.cli.asked_command import AskedCommand
 
 CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, "cut": 5, "interrupted": 130}
 BLOCKED = 6
@@ -76,7 +81,7 @@ class Said(Struct, frozen=True):
 
 async def _run(said: Said, choices: Choices, out: TextIO) -> int:
     publish(home_with_skills(choices).env_file)
-    form: OutputForm[Any] | None = None
+    form, goal = None, "pursue" if choices.goal else ""
     if choices.output_schema:
         form = import_object("hermes.apps.cli.schema_run:wanted_form")(choices.output_schema)
     try:
@@ -92,21 +97,49 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
             notes = await anyio.to_thread.run_sync(runtime.notes_in_question, options)
         session = await runtime.session(options)
         try:
+            command = await _commanded(runtime, session, said, choices, options)
+            session = command.session if command else session
+            if command is not None and not command.goes_on:
+                return _told(command.end(), _consumer(session, choices, out))
+            if command is not None:
+                said, goal = replace(said, question=command.message()), command.goal
             await ensure_model(runtime, session.endpoint)
             beforehand = _beforehand(session, runtime.settings[TerminalSettings], attachments)
             for sentence in (*beforehand, *_unasked(session, notes)):
                 click.echo(f"hermes: {visible(sentence)}", err=True)
             text = said.text(session, runtime.home.results)
-            live = out.isatty() and form is None
-            redact = session.services.redactor.redact
-            consumer: JsonLines | Steps = (
-                JsonLines(session, out)
-                if choices.as_json
-                else Steps(out, redact, verbose=choices.verbose, live=live)
-            )
-            return await _ask(session, text, attachments, form, consumer, goal=choices.goal)
+            return await _ask(session, text, attachments, form, _consumer(session, choices, out), goal)
         finally:
             await session.close()
+
+
+async def _commanded(
+    runtime: Runtime, session: Session, said: Said, choices: Choices, options: SessionOptions
+) -> "AskedCommand | None":
+    """What came of a question that is a slash command."""
+    if not said.question.lstrip().startswith("/"):
+        return None
+    run_asked = import_object("hermes.apps.cli.asked_command:run_asked")
+    command: AskedCommand | None = await run_asked(runtime, session, said.question, choices, options)
+    if command and not command.goes_on and (said.piped or said.attached or choices.images):
+        click.echo("hermes: the command sends nothing; stdin and files were left out", err=True)
+    return command
+
+
+def _consumer(session: Session, choices: Choices, out: TextIO) -> JsonLines | Steps:
+    """What tells of a turn: lines of JSON, or steps and the answer."""
+    if choices.as_json:
+        return JsonLines(session, out)
+    live = out.isatty() and not choices.output_schema
+    return Steps(out, session.services.redactor.redact, verbose=choices.verbose, live=live)
+
+
+def _told(end: TurnFinished, consumer: JsonLines | Steps) -> int:
+    """Show the end of a command that asks the model nothing; its exit code."""
+    if end.failure is not None and isinstance(consumer, JsonLines):
+        consumer.feed(end)
+    consumer.finish(end)
+    return CODES[end.outcome]
 
 
 def _beforehand(
@@ -139,13 +172,12 @@ async def _ask(
     attachments: tuple[Attachment, ...],
     form: OutputForm[Any] | None,
     consumer: JsonLines | Steps,
-    *,
-    goal: bool,
+    goal: str,
 ) -> int:
     output: Any = None
     if goal:
-        pursue = import_object("hermes.apps.cli.goal_run:pursue")
-        end, code = await pursue(session, text, consumer, attachments)
+        work = import_object(f"hermes.apps.cli.goal_run:{goal}")
+        end, code = await work(session, text, consumer, attachments)
     elif form is not None:
         fitting = import_object("hermes.apps.cli.schema_run:fitting")
         end, code, output = await fitting(session, text, form, consumer, attachments)

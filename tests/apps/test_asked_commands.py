@@ -1,0 +1,95 @@
+"""Slash commands as questions of `-z`: they run as on the screen, and what they tell is the answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hermes.environments.process_tree import MARKER
+from hermes.testing import ScriptedModel, ScriptedServer, say
+from tests.apps.conftest import Done, Run
+
+PLUGIN = """
+def register(ctx):
+    ctx.register_command("luck", lambda words: f"good {words}!")
+    ctx.register_command("say", lambda words: ctx.inject_message(f"Tell {words}.") and "It is sent.")
+"""
+
+
+@pytest.fixture(autouse=True)
+def plugin(environ: dict[str, str]) -> None:
+    home = Path(environ["HERMES_HOME"])
+    folder = home / "plugins" / "luck"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("name: luck\n")
+    (folder / "__init__.py").write_text(PLUGIN)
+    (home / "config.yaml").write_text("plugins: {enabled: [luck]}\n")
+
+
+def ask(run: Run, model: ScriptedModel, *words: str, given: str | None = None, **more: str) -> Done:
+    with ScriptedServer(model).running() as server:
+        return run(*words, "-m", "m", "--base-url", server.base_url, given=given, **more)
+
+
+def test_what_a_plugins_command_gives_is_the_answer_and_no_model_is_asked(run: Run) -> None:
+    model = ScriptedModel()
+    done = ask(run, model, "-z", "/luck day")
+    assert (done.returncode, done.stdout, model.requests) == (0, "good day!\n", [])
+
+
+def test_commands_of_ours_answer_as_those_of_plugins_do(run: Run) -> None:
+    model = ScriptedModel(say("Hello."))
+    ask(run, model, "-z", "Hi")
+    told = "This session is called “Trial”."
+    assert ask(run, model, "-c", "-z", "/title Trial").stdout == f"{told}\n"
+    lines = ask(run, model, "-c", "-z", "/title", "--json").stdout.splitlines()
+    end = json.loads(lines[-1])
+    assert ([json.loads(one)["kind"] for one in lines], end["status"], end["answer"]) == (
+        ["start", "end"],
+        "done",
+        told,
+    )
+    assert len(model.requests) == 1
+
+
+def test_what_a_command_sends_is_asked_with_what_was_piped(run: Run) -> None:
+    model = ScriptedModel(say("Once upon a time."))
+    done = ask(run, model, "-z", "/say a story", given="of a fox")
+    assert (done.stdout, done.stderr) == ("Once upon a time.\n", "hermes: It is sent.\n")
+    assert model.requests[0]["messages"][-1]["content"] == "Tell a story.\n\nof a fox"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("/lukc day", "There is no command /lukc. Did you mean /luck?"),
+        ("/resume", "Nobody can choose here; hermes sessions list lists them, /resume ID takes one."),
+        ("/continue", "The last turn was not cut off; there is nothing to go on with."),
+    ],
+)
+def test_what_is_wrong_with_a_command_is_said_and_fails(run: Run, command: str, told: str) -> None:
+    model = ScriptedModel()
+    done = ask(run, model, "-z", command)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"✗ {told}\n")
+    assert model.requests == []
+
+
+def test_a_command_leads_to_another_session(run: Run) -> None:
+    model = ScriptedModel(say("Hello."), say("Again."))
+    ask(run, model, "-z", "Hi")
+    branched = ask(run, model, "-c", "-z", "/branch try")
+    assert branched.stdout.startswith("This is a branch. `/resume ")
+    rewound = ask(run, model, "-c", "-z", "/retry")
+    assert (rewound.stdout, model.requests[1]["messages"][-1]["content"]) == ("Again.\n", "Hi")
+
+
+def test_text_on_stdin_is_never_a_command(run: Run) -> None:
+    model = ScriptedModel(say("A word."))
+    assert ask(run, model, given="/luck day").stdout == "A word.\n"
+    assert model.requests[0]["messages"][-1]["content"] == "/luck day"
+
+
+def test_an_agent_gives_no_commands(run: Run) -> None:
+    done = ask(run, ScriptedModel(), "-z", "/luck day", **{MARKER: "ab" * 16})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("hermes: This runs in a command that Hermes has started")
