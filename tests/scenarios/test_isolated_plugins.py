@@ -121,7 +121,7 @@ async def test_a_process_that_is_killed_fails_its_call_and_the_next_call_has_a_n
 
 
 AROUND = "def register(ctx):\n    ctx.register_hook('tool_execution', lambda next_call: next_call())"
-STANDS = "The plugin own failed: ValueError: tool_execution stands around a call, which happens in another process."
+STANDS = "the hook tool_execution was refused: tool_execution stands around a call, which happens in another process."
 COMMAND = "def register(ctx):\n    ctx.register_command('x', print)"
 ONLY = (
     "The plugin own failed: AttributeError: a plugin in a process of its own adds tools, hooks, providers of"
@@ -134,7 +134,6 @@ ONLY = (
     [
         ("raise SystemExit(3)", "The plugin own failed: SystemExit: 3."),
         ("import os; os._exit(3)", "The plugin own ended while it was loaded."),
-        (AROUND, STANDS),
         (COMMAND, f"{ONLY} register_command."),
         ("import time; time.sleep(60)", "it was not loaded within 3 seconds."),
     ],
@@ -146,6 +145,15 @@ async def test_an_isolated_plugin_that_cannot_be_loaded_is_named(
     isolate(environ, load_timeout=3 if "sleep" in code else 20)
     async with opened(environ) as runtime:
         assert [(one.state, one.faults) for one in runtime.plugins] == [("faulty", (fault,))]
+
+
+async def test_a_hook_around_calls_of_an_isolated_plugin_is_refused(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    plant("own", AROUND)
+    isolate(environ)
+    async with opened(environ) as runtime:
+        assert [(one.state, one.faults) for one in runtime.plugins] == [("loaded", (STANDS,))]
 
 
 LEAVES = CODE.replace(

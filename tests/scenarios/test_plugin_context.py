@@ -141,9 +141,9 @@ async def test_middleware_changes_arguments_and_stands_around_a_call_which_runs_
 class Told:
     """A person who notes what is shown."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, runtime: Any) -> None:
         self.seen: list[str] = []
-        self._session = session
+        self._session, self.runtime = session, runtime
 
     @property
     def session(self) -> Any:
@@ -173,7 +173,7 @@ async def test_a_slash_command_of_a_plugin_is_run_shown_in_help_and_its_fault_is
     configure(environ, enabled=["own"])
     async with opened(environ) as runtime:
         session = await runtime.session(options(tmp_path))
-        person: Any = Told(session)
+        person: Any = Told(session, runtime)
         for text in ("/toss  twice ", "/fall", "/fal", "/help"):
             await run_command(text, person)
         await session.close()

@@ -135,11 +135,6 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\n
             "",
             "there is a command toss already.",
         ),
-        (
-            "def register(ctx):\n    ctx.register_hook('pre_everything', print)",
-            "",
-            "ValueError: There is no hook 'pre_everything'",
-        ),
     ],
 )
 async def test_a_faulty_plugin_is_named_leaves_nothing_and_stops_no_other(
@@ -155,6 +150,32 @@ async def test_a_faulty_plugin_is_named_leaves_nothing_and_stops_no_other(
         assert told["good"] == ("loaded", ())
         assert {"coin", "die"} & set(runtime.registry.get_all_tool_names()) == {"die"}
         assert runtime.services.extensions.commands == {}
+
+
+HOOKS = """
+def register(ctx):
+    ctx.register_hook("pre_everything\\x1b[31m", print)
+    ctx.register_hook("on_session_start", lambda what: None)
+    ctx.register_hook("on_session_end", lambda **told: None)
+    ctx.register_tool("coin", "games", SCHEMA, coin)
+"""
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_a_hook_that_cannot_be_is_refused_and_the_rest_of_its_plugin_loaded(
+    environ: dict[str, str], plant: Plant, isolated: bool
+) -> None:
+    plant("luck", TOOL.partition("def register")[0] + HOOKS)
+    configure(environ, enabled=["luck"], entries={"luck": {"isolated": isolated}})
+    async with opened(environ) as runtime:
+        state, (unknown, lacking) = states(runtime)["luck"]
+        start = "the hook pre_everything⟨U+001B⟩[31m was refused: There is no hook 'pre_everything"
+        offers = "model, platform, resumed, session_id."
+        told = f"Hook on_session_start does not offer what; it offers {offers}"
+        assert (state, unknown.startswith(start)) == ("loaded", True)
+        assert lacking == f"the hook on_session_start was refused: {told}"
+        [one] = runtime.plugins
+        assert {*one.provides} == {"tool coin", "hook on_session_end"}
 
 
 REFUSED = (

@@ -9,6 +9,7 @@ from typing import Any, Final
 from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
 from hermes.lib.lazy import import_object
+from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import providers
 from hermes.plugins.aliases import ADAPTED_CONTEXT, ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
@@ -20,6 +21,8 @@ from hermes.tools.registry import PLUGIN_SOURCE
 from hermes.types.error import PluginError
 from hermes.types.tool import UNDECLARED, Handler, ToolManifest
 
+_LONGEST: Final = 1_000
+"""Characters of what is told of a hook."""
 _OVERRIDE: Final = "plugins.entries.{}.allow_tool_override: true lets this plugin replace it"
 
 
@@ -49,6 +52,11 @@ def _keeps(kind: str) -> Callable[["PluginContext", Any], None]:
 
     register.__doc__ = f"Keep a {kind.replace('_', ' ')} for the part of Hermes that asks for one."
     return register
+
+
+def refused_hook(name: str, error: ValueError) -> str:
+    """What is told of a hook that cannot be: the plugin goes on without it."""
+    return visible(f"the hook {name} was refused: {error}")[:_LONGEST]
 
 
 class PluginContext:
@@ -145,13 +153,16 @@ class PluginContext:
         return True
 
     def register_hook(self, hook_name: str, callback: HookCallback) -> None:
-        """Have a callback called at a hook point; ValueError where the point is unknown, or does not offer
+        """Have a callback called at a hook point; it is refused where the point is unknown, or does not offer
         what the callback takes.
         """
         self._refuse_over()
-        self._undo.callback(
-            self._host.hooks.register(hook_name, callback, owner=f"the plugin {self.manifest.key}")
-        )
+        try:
+            undo = self._host.hooks.register(hook_name, callback, owner=f"the plugin {self.manifest.key}")
+        except ValueError as error:
+            self.refused.append(refused_hook(hook_name, error))
+            return
+        self._undo.callback(undo)
         self.provides.append(f"hook {hook_name}")
 
     def has_hook(self, hook_name: str) -> bool:

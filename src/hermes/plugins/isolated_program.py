@@ -24,7 +24,7 @@ from hermes.hooks import SPECS, Hooks, wanted_arguments
 from hermes.lib.threads import submit
 from hermes.plugins import model_providers
 from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
-from hermes.plugins.context import middleware_point
+from hermes.plugins.context import middleware_point, refused_hook
 from hermes.plugins.loading import enter, module_of
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
@@ -40,6 +40,7 @@ class IsolatedContext:
     def __init__(self) -> None:
         self.tools = ToolRegistry()
         self.hooks: list[tuple[str, Callable[..., Any]]] = []
+        self.refused: list[str] = []
         self.model_providers: list[Any] = []
 
     @property
@@ -52,10 +53,12 @@ class IsolatedContext:
         self.tools.register(*args, **keywords)
 
     def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None:
-        """Have a callback called at a hook point."""
-        Hooks().register(hook_name, callback)
-        if SPECS[hook_name].kind == "around":
-            raise ValueError(f"{hook_name} stands around a call, which happens in another process.")
+        """Have a callback called at a hook point; one that cannot be is refused."""
+        try:
+            _check_hook(hook_name, callback)
+        except ValueError as error:
+            self.refused.append(refused_hook(hook_name, error))
+            return
         self.hooks.append((hook_name, callback))
 
     def register_middleware(self, kind: str, callback: Callable[..., Any]) -> None:
@@ -88,7 +91,7 @@ class _ServedPlugin:
             environ = dict(os.environ)  # noqa: TID251  # what it was given
             names = PublishedNames(Guest(home=home, environ=environ, context=context))
             GuestFinder(name, names).install()
-            with context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
+            with context.tools.loading(f"{PLUGIN_SOURCE}isolated", name) as refused:
                 module = module_of(Path(manifest.path), name, names)
                 enter(getattr(module, "register", None), context, manifest.key)
             providers = [model_providers.fields_of(one) for one in context.model_providers]
@@ -97,7 +100,8 @@ class _ServedPlugin:
             return
         hooks = [point for point, _ in context.hooks]
         tools = [_told(one) for one in context.tools.entries().values()]
-        self._say({"tools": tools, "hooks": hooks, "providers": providers})
+        told = {"tools": tools, "hooks": hooks, "providers": providers}
+        self._say({**told, "refused": [*refused, *context.refused]})
 
     def answer(self, asked: Mapping[str, Any]) -> None:
         """Run what is asked for, and tell what it gave."""
@@ -133,6 +137,13 @@ class _ServedPlugin:
         with self._lock:
             self._answers.write(line)
             self._answers.flush()
+
+
+def _check_hook(name: str, callback: Callable[..., Any]) -> None:
+    """ValueError where this process cannot have a hook called."""
+    Hooks().register(name, callback)
+    if SPECS[name].kind == "around":
+        raise ValueError(f"{name} stands around a call, which happens in another process.")
 
 
 def _told(entry: Any) -> dict[str, Any]:

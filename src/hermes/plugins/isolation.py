@@ -21,6 +21,7 @@ from hermes.environments.orphans import OrphanWatch
 from hermes.environments.process_tree import MARKER, kill
 from hermes.hooks import HookCallback
 from hermes.lib.threads import submit
+from hermes.lib.visible import visible
 from hermes.plugins.context import PluginContext
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import tool_error
@@ -58,6 +59,7 @@ class IsolatedPlugin:
             context.register_hook(point, self._hook(number))
         for number, fields in enumerate(added["providers"]):
             self._add_provider(context, fields, number)
+        context.refused += map(visible, added["refused"])
 
     def call(self, what: str, **more: Any) -> Any:
         """What the process gives for a request; PluginError where that fails, or the process ends."""
