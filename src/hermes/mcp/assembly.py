@@ -66,7 +66,8 @@ def sign_in(name: str, server: McpServer, home: "McpHome") -> httpx2.Auth | None
     if server.oauth.grant in ("client_credentials", "workload_identity"):
         return own_rights(server.url, server.oauth, token_file(name, home))
     if server.oauth.grant == "identity_assertion":
-        return vouched_for(server.url, server.oauth, token_file(name, home), home.environ)
+        file = token_file(name, home)
+        return vouched_for(server.url, server.oauth, file, home.environ, home.ports.monotonic)
     redirect = server.oauth.redirect_uri or f"http://{server.oauth.redirect_host}/callback"
     return SignedIn(server.url, server.oauth, token_file(name, home), redirect)
 

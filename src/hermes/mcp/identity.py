@@ -2,17 +2,18 @@
 and that for a token of the server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
+import httpx2
 import msgspec
 from mcp.client.auth.extensions.identity_assertion import IdentityAssertionOAuthProvider
 from msgspec import Struct
 
-from hermes.lib.http import new_client
-from hermes.mcp.http import check_address
+from hermes.mcp.http import bounded_client, check_address
 from hermes.mcp.oauth import TokenFile
-from hermes.mcp.settings import McpIdentity, McpOAuth
+from hermes.mcp.settings import McpIdentity, McpOAuth, McpServer
+from hermes.mcp.streams import Traffic
 from hermes.types.error import McpError
 
 _TYPES = "urn:ietf:params:oauth:token-type"
@@ -23,7 +24,7 @@ class _Exchanged(Struct):
 
 
 def vouched_for(
-    url: str, options: McpOAuth, file: TokenFile, environ: Mapping[str, str]
+    url: str, options: McpOAuth, file: TokenFile, environ: Mapping[str, str], clock: Callable[[], float]
 ) -> IdentityAssertionOAuthProvider:
     """What authenticates requests to a server; McpError where the settings do not say enough."""
     try:
@@ -33,7 +34,7 @@ def vouched_for(
             client_id=options.client_id,
             client_secret=options.client_secret,
             issuer=options.issuer,
-            assertion_provider=partial(_assertion, options.identity, environ),
+            assertion_provider=partial(assertion, options.identity, environ, clock),
             scope=options.scope or None,
             token_endpoint_auth_method=options.client_secret_method,
         )
@@ -41,8 +42,16 @@ def vouched_for(
         raise McpError(f"oauth does not say enough: {error}") from error
 
 
-async def _assertion(identity: McpIdentity, environ: Mapping[str, str], audience: str, resource: str) -> str:
-    """The provider's assertion for one server (RFC 8693); McpError where it gives none."""
+async def assertion(
+    identity: McpIdentity,
+    environ: Mapping[str, str],
+    clock: Callable[[], float],
+    audience: str,
+    resource: str,
+) -> str:
+    """The provider's assertion for one server (RFC 8693); McpError where it gives none, or more than an
+    answer may be.
+    """
     check_address(identity.token_endpoint)
     form = {
         "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -53,8 +62,14 @@ async def _assertion(identity: McpIdentity, environ: Mapping[str, str], audience
         "resource": resource,
         "client_id": identity.client_id,
     }
-    async with new_client(environ) as client:
-        answer = await client.post(identity.token_endpoint, data=form)
+    place = McpServer(url=identity.token_endpoint)
+    try:
+        async with bounded_client(place, environ, None, Traffic(clock)) as client:
+            answer = await client.post(place.url, data=form)
+    except httpx2.HTTPError as error:
+        raise McpError(
+            f"the identity provider does not answer: {str(error) or type(error).__name__}"
+        ) from error
     try:
         return msgspec.json.decode(answer.content, type=_Exchanged).access_token
     except msgspec.DecodeError as error:
