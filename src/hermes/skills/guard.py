@@ -18,6 +18,7 @@ from hermes.lib.walk import walk
 from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.paths import Map
 from hermes.safety.commands.rules import Finding
+from hermes.safety.text.hidden import unrendered
 from hermes.safety.text.quarantine import findings as hidden_in
 from hermes.skills.programs import SkillProgram, programs
 from hermes.skills.skill_file import FILE, split
@@ -41,6 +42,7 @@ _MAYBE: Final = ("download-and-run", "")
 """The rule and words of what is found where a program fetches something and runs something else, which may be
 what it fetched.
 """
+_MARKDOWN: Final = (".md", ".markdown", ".mdx")
 _IMAGES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tiff"})
 _FOLDERS: Final = Map(
     workspace="/work",
@@ -123,12 +125,21 @@ def _of_file(file: Path, path: str, mode: int, size: int) -> Iterator[GuardFindi
 def _of_text(path: str, text: str) -> Iterator[GuardFinding]:
     if path == FILE and not _says_what_it_is(text):
         yield _whole(path, "caution", "it does not say what it is for")
-    for one in hidden_in(text):
-        why = f"it hides or forges text: {one.span.why}"
-        words = clip(one.text, _WORDS)
-        yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=words)
+    yield from _of_hidden(path, text)
     for program in programs(path, text):
         yield from _of_program(path, program)
+
+
+def _of_hidden(path: str, text: str) -> Iterator[GuardFinding]:
+    """What nobody sees who looks at the file, or at the page that is made from its Markdown."""
+    forms = hidden_in(text)
+    for one in forms:
+        why = f"it hides or forges text: {one.span.why}"
+        yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=clip(one.text, _WORDS))
+    for span in unrendered(text) if path.lower().endswith(_MARKDOWN) else ():
+        if not any(one.span.start < span.end and span.start < one.span.end for one in forms):
+            line, words = text.count("\n", 0, span.start) + 1, " ".join(text[span.start : span.end].split())
+            yield GuardFinding(file=path, line=line, level="caution", why=span.why, words=clip(words, _WORDS))
 
 
 def _says_what_it_is(text: str) -> bool:

@@ -7,12 +7,14 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.safety.text.code import CodeMap
-from hermes.safety.text.prose import is_prose
+from hermes.safety.text.prose import is_order, is_prose
 from hermes.safety.text.roles import is_addressed
 from hermes.safety.text.spans import TextSpan
 
 _COMMENT: Final = re.compile(
-    r"<!--|^\[(?://|comment)\]: ?(?:#|<>)?|\{/\*|^\.\. (?![\w-]+::|[_|\[])|^%% ?(?=\S)", re.MULTILINE
+    r"<!--|^\[(?:(?://|comment)\]: ?(?:#|<>)?|[^\]\n]{1,80}\]: ?(?:#|<>)(?=\s))|\{/\*"
+    r"|^\.\. (?![\w-]+::|[_|\[])|^%% ?(?=\S)",
+    re.MULTILINE,
 )
 _MARKS: Final = ("<!--", "]:", "{/*", ".. ", "%%")
 _CLOSING: Final = {"<!--": "-->", "{/*": "*/}"}
@@ -67,24 +69,45 @@ def hidden(text: str, code: CodeMap) -> Iterator[TextSpan]:
     """The parts of a text that are not shown and speak: with words that a role is told, or with prose that
     nothing could ever show. Notes of authors to each other, such as comments, are left alone.
     """
-    for area in _areas(text):
-        words = text[area.first : area.last].strip(" \t\n-!#()")
+    for area in (*_unrendered(text), *_described(text)):
+        words = _words(text, area)
         speaks = is_addressed(words) or (area.bare and is_prose(words))
         if speaks and not code.shows(area.start, area.end):
-            yield TextSpan(
-                start=area.start,
-                end=area.end,
-                kind="hidden",
-                rule=area.why.replace(" ", "-"),
-                why=f"words to a reader stand in {area.why}",
-            )
+            yield _span(area, f"words to a reader stand in {area.why}")
 
 
-def _areas(text: str) -> Iterator[Area]:
+def unrendered(text: str) -> Iterator[TextSpan]:
+    """The comments and the markup that is not shown of a text in Markdown which hold prose or a command,
+    whoever is meant: in a text that only a model reads, notes of authors to each other have no place.
+    """
+    code = CodeMap(text)
+    for area in _unrendered(text):
+        words = _words(text, area)
+        speaks = any(is_prose(part) or is_order(part) for part in (words, *words.splitlines()))
+        if speaks and not code.shows(area.start, area.end):
+            yield _span(area, f"whoever reads the page does not see what stands in {area.why}")
+
+
+def _words(text: str, area: Area) -> str:
+    return text[area.first : area.last].strip(" \t\n-!#()")
+
+
+def _span(area: Area, why: str) -> TextSpan:
+    rule = area.why.replace(" ", "-")
+    return TextSpan(start=area.start, end=area.end, kind="hidden", rule=rule, why=why)
+
+
+def _unrendered(text: str) -> Iterator[Area]:
     if "<" in text:
         yield from _elements(text)
     if any(mark in text for mark in _MARKS):
         yield from _comments(text)
+
+
+def _described(text: str) -> Iterator[Area]:
+    if "=" in text:
+        for tag in _TAG.finditer(text):
+            yield from _attributes(tag)
     if "](" in text:
         yield from _descriptions(text)
 
@@ -122,8 +145,6 @@ def _elements(text: str) -> Iterator[Area]:
             end = text.find(f"</{tag[1]}", tag.end(), tag.end() + _INNER)
             done = end if end >= 0 else min(len(text), tag.end() + _INNER)
             yield Area(tag.start(), done, tag.end(), done, "markup that is not shown", bare)
-        if "=" in tag[0]:
-            yield from _attributes(tag)
 
 
 def _attributes(tag: re.Match[str]) -> Iterator[Area]:
