@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hermes.agent.session import Session
+from hermes.agent.skills import SessionSkills
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel
@@ -52,13 +53,18 @@ def home(environ: dict[str, str], tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def person(
-    environ: dict[str, str], *, answer: bool = True, key: str = "", hubs: dict[str, Any] | None = None
+    environ: dict[str, str],
+    *,
+    answer: bool = True,
+    key: str = "",
+    hubs: dict[str, Any] | None = None,
+    more: dict[str, Any] | None = None,
 ) -> AsyncIterator[Asked]:
     home = Path(environ["HERMES_HOME"])
     (home / "skills" / ".hub").mkdir(parents=True)
     (home / "skills" / ".hub" / "taps.json").write_text("[]")
     found = {"lobehub": "", "clawhub": "", "marketplaces": [], **(hubs or {})}
-    (home / "config.yaml").write_text(json.dumps({"skills": {"hubs": found}}))
+    (home / "config.yaml").write_text(json.dumps({"skills": {"hubs": found}, **(more or {})}))
     http = None if hubs else ScriptedModel().http()
     async with open_runtime(environ=environ, http=http) as runtime:
         session = await runtime.session(
@@ -109,6 +115,43 @@ async def test_a_skill_is_installed_with_its_key_and_removed(
         assert await one.types("/skills uninstall good") == (
             "error: No skill 'good' was installed; your own you delete by yourself."
         )
+
+
+SETTINGS = {"env_passthrough": ["AWS_SECRET_ACCESS_KEY"], "docker_image": "${LUCK_TOKEN}"}
+AWS = "a credential of AWS and given to commands (terminal.env_passthrough)"
+LUCK = "a variable of the plugin luck and a part of config.yaml"
+ROUTER = "a key of the provider openrouter and a credential of model services"
+
+
+async def test_a_person_is_told_what_a_key_is_besides_that_a_skill_asks_for(
+    home: Path, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    folder = tmp_path / "mine" / "good"
+    (folder / "SKILL.md").write_text(
+        GOOD.replace("GOOD_TOKEN", "OPENROUTER_API_KEY, LUCK_TOKEN, AWS_SECRET_ACCESS_KEY")
+    )
+    (home / "plugins" / "luck").mkdir(parents=True)
+    (home / "plugins" / "luck" / "plugin.yaml").write_text("name: luck\noptional_env: [LUCK_TOKEN]\n")
+    (home / "plugins" / "luck" / "__init__.py").write_text("def register(ctx):\n    pass\n")
+    environ = {**environ, "AWS_SECRET_ACCESS_KEY": "w0rds-that-are-set"}
+    async with person(environ, more={"plugins": {"enabled": ["luck"]}, "terminal": SETTINGS}) as one:
+        shown = await one.types(f"/skills inspect {folder}")
+        assert [row for row in shown.splitlines() if "besides" in row] == [
+            f"- besides: `it asks for OPENROUTER_API_KEY, which is {ROUTER}`",
+            f"- besides: `it asks for LUCK_TOKEN, which is {LUCK}`",
+            f"- besides: `it asks for AWS_SECRET_ACCESS_KEY, which is {AWS}`",
+        ]
+        await one.types(f"/skills install {folder}")
+        consent, *asked = one.questions
+        assert consent[-1] == f"it asks for AWS_SECRET_ACCESS_KEY, which is {AWS}"
+        also = "what you give counts there, too"
+        assert asked == [  # nothing is asked of what is set
+            (f"The skill good needs OPENROUTER_API_KEY, which is {ROUTER}: {also}",),
+            (f"The skill good needs LUCK_TOKEN, which is {LUCK}: {also}",),
+        ]
+        assert one.session is not None
+        whole = SessionSkills(one.session).whole(one.runtime.services.skills.find("good"))
+        assert "w0rds-that-are-set" not in f"{whole}{one.questions}{shown}"
 
 
 async def test_what_the_guard_keeps_out_is_shown_and_not_asked_about(

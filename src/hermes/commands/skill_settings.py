@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from hermes.agent.skills import SessionSkills, called_for
 from hermes.commands.context import CommandContext, opened
+from hermes.commands.variable_owners import owners_of
 from hermes.config.edit import is_secret
 from hermes.lib.visible import one_line
 from hermes.skills.needs import Unmet
@@ -30,7 +31,8 @@ async def ask_for_called(talk: CommandContext, text: str) -> None:
 async def ask_for_keys(talk: CommandContext, skill: "Skill", lacks: Unmet) -> None:
     """Ask for each key that a skill lacks, and keep what is given."""
     for one in askable(lacks):
-        value = await talk.secret(asked_about(skill.name, one))
+        owners = owners_of(one.name, talk.runtime.home, talk.runtime.settings)
+        value = await talk.secret(asked_about(skill.name, one, owners))
         if value:
             talk.runtime.keep_secret(one.name, value)
             talk.notice(f"{one.name} is kept in {talk.runtime.home.env_file}.")
@@ -43,10 +45,11 @@ def askable(lacks: Unmet) -> Sequence["SkillVariable"]:
     return [one for one in lacks.variables if is_secret(one.name)]
 
 
-def asked_about(skill: str, one: "SkillVariable") -> str:
-    """What a person reads who is asked for a key."""
+def asked_about(skill: str, one: "SkillVariable", owners: Sequence[str]) -> str:
+    """What a person reads who is asked for a key: what it is besides comes before the skill's own words."""
     told = " ".join(filter(None, (one.prompt, f"({one.help})" if one.help else "")))
-    return one_line(f"The skill {skill} needs {one.name}{f': {told}' if told else ''}")
+    also = f", which is {' and '.join(owners)}: what you give counts there, too" if owners else ""
+    return one_line(f"The skill {skill} needs {one.name}{also}{f': {told}' if told else ''}")
 
 
 def _called(talk: CommandContext, text: str) -> list[tuple["Skill", Unmet]]:

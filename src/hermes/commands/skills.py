@@ -10,6 +10,7 @@ from hermes.agent.skills import SessionSkills
 from hermes.commands.context import CommandContext, opened
 from hermes.commands.others_words import code_words, plain_words
 from hermes.commands.skill_settings import ask_for_keys
+from hermes.commands.variable_owners import owned_already
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line
 from hermes.skills.guard import GuardVerdict, keeps_out
@@ -75,6 +76,7 @@ async def _install(talk: CommandContext, where: str) -> None:
                 " installs it in spite of that."
             )
         why = [f"it comes from others, and the guard says {one.verdict.level}", *_found(one.verdict)]
+        why += owned_already(one.skill, talk.runtime.home, talk.runtime.settings)
         about = f"{one.skill.name} from {one.source}\n{plain_words(one.skill.description)}"
         if not await talk.agreed("Install this skill?", about, why):
             talk.notice("Nothing was installed.")
@@ -138,6 +140,9 @@ def _facts(talk: CommandContext, one: Candidate) -> str:
         ("files", ", ".join([FILE, *files_of(one.skill)])),
         ("needs", "; ".join(lacks.sentences) or "nothing more"),
         ("guard", one.verdict.level),
+    ]
+    rows += [
+        ("besides", owned) for owned in owned_already(one.skill, talk.runtime.home, talk.runtime.settings)
     ]
     told = [f"**{plain_words(one.skill.name)}**: {plain_words(one.skill.description)}", ""]
     return "\n".join(

@@ -212,6 +212,11 @@ def leaves(prefix: str, tree: Any, known: Mapping[str, Known]) -> Iterator[tuple
             yield key, _bare(value), line
 
 
+def variables_in(text: str) -> frozenset[str]:
+    """The variables that settings stand for, as `${NAME}`."""
+    return frozenset(_VARIABLE.findall(text))
+
+
 def _bare(value: Any) -> Any:
     """Plain Python values out of the YAML library's own types."""
     if isinstance(value, dict):

@@ -18,6 +18,7 @@ from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict, unmet_here
 from hermes.commands.skill_settings import askable, asked_about
+from hermes.commands.variable_owners import owned_already, owners_of
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.edit import set_secret
 from hermes.lib.text import strip_escapes
@@ -48,6 +49,8 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
     with candidate(choices, where) as one:
         tell_verdict(one.skill.name, one.verdict)
         click.echo(strip_escapes(f"{one.skill.name}: {one.skill.description}"))
+        for owned in _owned(choices, one.skill):
+            click.echo(f"{one.skill.name}: {owned}")
         asks = not (yes or force or keeps_out(one.verdict, one.trust))
         if asks and not agreed(f"Install it from {one.source}?", "installs", default=True):
             click.echo("Nothing was installed.")
@@ -64,15 +67,17 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
 
 def _ask_for(choices: Choices, skill: str, variable: SkillVariable, *, asks: bool) -> None:
     """Ask for a key, which is not shown, and keep it; or say how it is given."""
-    file, value = here(choices).home.env_file, ""
+    now, value = here(choices), ""
+    file = now.home.env_file
+    about = asked_about(skill, variable, owners_of(variable.name, now.home, now.settings))
     if asks:
-        words = f"{asked_about(skill, variable)} (not shown; Enter leaves it out)"
+        words = f"{about} (not shown; Enter leaves it out)"
         value = click.prompt(words, hide_input=True, default="", show_default=False, err=True)
     if value:
         set_secret(file, variable.name, value)
         click.echo(f"{variable.name} is kept in {file}.")
     else:
-        click.echo(f"{asked_about(skill, variable)}. A line {variable.name}=… in {file} sets it.", err=True)
+        click.echo(f"{about}. A line {variable.name}=… in {file} sets it.", err=True)
 
 
 @click.command()
@@ -92,6 +97,11 @@ def inspect(choices: Choices, where: str) -> None:
         _tell_skill(choices, one.skill, f"{one.source} ({one.trust})", one.verdict)
 
 
+def _owned(choices: Choices, skill: Skill) -> list[str]:
+    now = here(choices)
+    return owned_already(skill, now.home, now.settings)
+
+
 def _tell_skill(choices: Choices, skill: Skill, origin: str, verdict: GuardVerdict) -> None:
     rows = [
         ("name", skill.name),
@@ -100,6 +110,7 @@ def _tell_skill(choices: Choices, skill: Skill, origin: str, verdict: GuardVerdi
         ("files", ", ".join([FILE, *files_of(skill)])),
         ("needs", "; ".join(unmet_here(choices)(skill).sentences) or "nothing more"),
         ("guard", verdict.level),
+        *(("besides", owned) for owned in _owned(choices, skill)),
     ]
     tables.show(rows, head=("WHAT", "VALUE"))
     tell_verdict(skill.name, verdict)
