@@ -71,6 +71,10 @@ class SessionOpener(Struct, kw_only=True):
         """Where sessions are kept."""
         return self.services.store
 
+    def find(self, session_id: str) -> Session | None:
+        """The session of that id, where it is in use here."""
+        return running(session_id, self.living)
+
     @property
     def ports(self) -> Ports:
         """The clock, randomness and ids."""

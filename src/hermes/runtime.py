@@ -288,8 +288,8 @@ async def _plug(runtime: Runtime) -> None:
     """Load its plugins, and have the commands of `hooks` at their points."""
     home, settings = runtime.home, runtime.settings
     host = host_of(runtime.services, home, runtime.routes)
-    runtime.plugins = await plugged(home, settings, host)
     runtime.told = hooked(home, settings, host)
+    runtime.plugins = await plugged(home, settings, host)
 
 
 async def _with_the_original(home: Home, loaded: Loaded, store: SessionStore) -> Loaded:

@@ -80,6 +80,9 @@ class SessionSource(Protocol):
     async def new(self, options: SessionOptions, /) -> "Session":
         """A new session; ConfigError and StoreError say what cannot be."""
 
+    def find(self, session_id: str, /) -> "Session | None":
+        """The session of that id, where it is in use here."""
+
 
 class NoSessions:
     """A runtime that opens none for its sessions."""
@@ -88,6 +91,11 @@ class NoSessions:
         """There is none."""
         del options
         raise ConfigError("Sessions of this runtime can have no children.")
+
+    def find(self, session_id: str, /) -> "Session | None":
+        """There is none."""
+        del session_id
+        return None
 
 
 class ToolServers(Protocol):

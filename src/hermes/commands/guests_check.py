@@ -14,9 +14,9 @@ from hermes.mcp.place import ServerPlace
 from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpServer, McpSettings
 from hermes.mcp.words import counted, state
+from hermes.plugins.hook_commands import command_hooks, not_accepted, notices_of, place_of, project_of_work
 from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import PluginSettings, ShellHookSettings
-from hermes.plugins.shell_hooks import command_hooks, not_accepted
 from hermes.present.checkup import CheckResult
 from hermes.types.error import McpError
 
@@ -42,11 +42,12 @@ def hooks_found(home: Home, settings: Settings) -> Iterator[CheckResult]:
     chosen = settings[ShellHookSettings]
     if settings[PluginSettings].safe_mode:
         return
-    consent = HookConsent(home.root)
+    consent, project = HookConsent(home.root), project_of_work(settings)
     for one in command_hooks(chosen.hooks):
         yield from (CheckResult("fault", f"{one.words}: {why}") for why in one.faults())
-        if not (chosen.hooks_auto_accept or consent.covers(one.event, one.hook)):
+        if not (chosen.hooks_auto_accept or consent.covers(one.event, one.hook, place_of(one, project))):
             yield CheckResult("warning", not_accepted(one))
+    yield from (CheckResult("warning", words) for words in notices_of(chosen.hooks))
 
 
 def _hinders(servers: McpServers, name: str, server: McpServer) -> str:

@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from contextlib import suppress
+from glob import has_magic
 from pathlib import Path
 from typing import Final
 
@@ -23,16 +24,22 @@ from hermes.types.error import ConfigError
 FILE: Final = "shell-hooks-allowlist.json"
 _HOME: Final = re.compile(r"(?<![\w/~.-])~(?=/)|\$HOME\b|\$\{HOME\}")
 _WRITTEN: Final = re.compile(r">[>|]?\s*[^\s'\"();|&<>`]+")
+_PROJECT: Final = re.compile(r"\$CLAUDE_PROJECT_DIR\b|\$\{CLAUDE_PROJECT_DIR[^}]*\}")
+_LOOSE: Final = re.compile(r"[^\s'\"();|&<>`={}]+")
+_QUOTED: Final = re.compile(r"['\"\s]")
 _LARGEST: Final = 268_435_456
 """Bytes of a program that a command names."""
 
 
 class AcceptedHook(Struct, frozen=True, kw_only=True):
-    """A command that was accepted, with its files by hash, for people to read."""
+    """A command that was accepted, with its files by hash, for people to read; `project` is the folder that
+    the yes is for, "" where it is for none.
+    """
 
     event: str
     command: str
     files: dict[str, str] = {}
+    project: str = ""
 
 
 class HookConsent:
@@ -50,24 +57,34 @@ class HookConsent:
         except (OSError, msgspec.DecodeError) as error:
             raise ConfigError(f"{self._file} cannot be read ({error}); mend it, or remove it.") from error
 
-    def covers(self, event: str, hook: ShellHook) -> bool:
+    def covers(self, event: str, hook: ShellHook, project: Path | None = None) -> bool:
         """Whether this very command was accepted, with its files as they are now."""
-        return hook_digest(event, hook) in self.every()
+        return hook_digest(event, hook, project) in self.every()
 
-    def news(self, event: str, hook: ShellHook) -> str:
+    def has_changed(self, event: str, hook: ShellHook, project: Path) -> bool:
+        """Whether a command was accepted in a project as it is no longer."""
+        wanted = (event, hook.command, str(project))
+        known = any((one.event, one.command, one.project) == wanted for one in self.every().values())
+        return known and not self.covers(event, hook, project)
+
+    def news(self, event: str, hook: ShellHook, project: Path | None = None) -> str:
         """What a person is told of a command without a yes: that it is new, or what was changed."""
-        now = named_contents(hook).items()
+        now = named_contents(hook, project).items()
         same = [one for one in self.every().values() if (one.event, one.command) == (event, hook.command)]
         if not same:
             return "It is new."
-        changed = min(({Path(path).name for path, _ in now ^ one.files.items()} for one in same), key=len)
+        here = [one for one in same if one.project == str(project or "")]
+        if not here:
+            return "Your yes was for another project."
+        changed = min(({Path(path).name for path, _ in now ^ one.files.items()} for one in here), key=len)
         names = ", ".join(sorted(changed)) or "its matcher, or who reads it,"
         return f"Since your yes {names} was changed."
 
-    def accept(self, event: str, hook: ShellHook) -> None:
+    def accept(self, event: str, hook: ShellHook, project: Path | None = None) -> None:
         """Keep a yes."""
-        accepted = AcceptedHook(event=event, command=hook.command, files=named_contents(hook))
-        self._write(self.every() | {hook_digest(event, hook): accepted})
+        files, place = named_contents(hook, project), str(project or "")
+        accepted = AcceptedHook(event=event, command=hook.command, files=files, project=place)
+        self._write(self.every() | {hook_digest(event, hook, project): accepted})
 
     def revoke(self, command: str) -> int:
         """Take back every yes to a command, or to all of them where it is empty; how many there were."""
@@ -81,28 +98,60 @@ class HookConsent:
         write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
 
 
-def hook_digest(event: str, hook: ShellHook) -> str:
-    """What names a command at a hook point, with the content of the files that its words name."""
-    files = [*named_contents(hook).items()]
-    text = json.dumps([event, hook.command, hook.shell, hook.matcher, files])
+def hook_digest(event: str, hook: ShellHook, project: Path | None = None) -> str:
+    """What names a command at a hook point, with the content of the files that its words name, and the
+    `project` in whose folder it is run: there the same words may run something else.
+    """
+    files = [*named_contents(hook, project).items()]
+    place = [] if project is None else [str(project)]
+    text = json.dumps([event, hook.command, hook.shell, hook.matcher, files, *place])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def named_contents(hook: ShellHook) -> dict[str, str]:
+def named_contents(hook: ShellHook, project: Path | None = None) -> dict[str, str]:
     """The files that a command names, each with a hash of what it holds."""
-    return {str(path): hashlib.sha256(_content(path)).hexdigest() for path in files_named(hook)}
+    return {str(path): hashlib.sha256(_content(path)).hexdigest() for path in files_named(hook, project)}
 
 
-def files_named(hook: ShellHook) -> Iterator[Path]:
+def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
     """The files that a command names, inside the texts of programs that it quotes, below folders and by
-    patterns, too. What it only writes or adds to is none.
+    patterns, too; in a `project` also by its variable. What it only writes or adds to is none.
     """
     text = _HOME.sub(lambda _: str(Path.home()), _WRITTEN.sub(" ", hook.command))
-    words = (part for word in words_of(text) for part in (word, *word.split()))
-    for path in paths_named(text, str(Path.cwd()), [str(Path(one).absolute()) for one in words]):
+    if project is None:
+        words = [part for word in words_of(text) for part in (word, *word.split())]
+        paths = paths_named(text, str(Path.cwd()), [str(Path(one).absolute()) for one in words])
+    else:
+        paths = _named_in(project, _PROJECT.sub(lambda _: str(project), text))
+    for path in paths:
         with suppress(OSError, ValueError):
             if Path(path).is_file():
                 yield Path(path)
+
+
+def _named_in(project: Path, text: str) -> Iterator[str]:
+    """The paths that a command in a project may name. Names and patterns without a folder in the text of a
+    program are none: those are of files that it looks at, and that the session changes.
+    """
+    try:
+        words = [*_inner_words(text)]
+    except ConfigError:  # a shell may read it all the same
+        words = _LOOSE.findall(text)
+    parts = [
+        *(one for one in _LOOSE.findall(text) if "/" in one),
+        *(one for one in words if one.split() == [one]),
+    ]
+    read = (one for one in (*words, *parts) if "/" in one or not has_magic(one))
+    yield from paths_named(" ".join(parts), str(project), [str(project / one) for one in read])
+
+
+def _inner_words(text: str) -> Iterator[str]:
+    """The words of a command, and those of the programs that it quotes."""
+    for word in words_of(text):
+        yield word
+        if word != text and _QUOTED.search(word):
+            with suppress(ConfigError):
+                yield from _inner_words(word)
 
 
 def words_of(command: str) -> list[str]:

@@ -10,7 +10,7 @@ from hermes.agent.extensions import Extensions
 from hermes.agent.memory_provider import MemoryProviders
 from hermes.agent.prompt.folder_trust import FolderTrust
 from hermes.agent.routes import Routes
-from hermes.agent.services import RuntimeServices
+from hermes.agent.services import NoSessions, RuntimeServices, SessionSource
 from hermes.config.home import Home
 from hermes.hooks import Hooks
 from hermes.lib.aio import HomeLoop
@@ -39,6 +39,7 @@ class PluginHost(Struct, frozen=True, kw_only=True):
     providers: PluginProviders = field(default_factory=PluginProviders)
     extensions: Extensions = field(default_factory=Extensions)
     loop: HomeLoop = field(default_factory=HomeLoop)
+    sessions: SessionSource = NoSessions()
     models: "ModelRoad | None" = None
 
 
@@ -58,6 +59,7 @@ def host_of(services: RuntimeServices, home: Home, routes: Routes) -> PluginHost
         providers=routes.settings[PluginProviders],
         extensions=services.extensions,
         loop=loop,
+        sessions=services.sessions,
         models=import_object("hermes.plugins.llm:ModelRoad")(
             executor=services.executor, routes=routes, ledger=services.ledger
         ),

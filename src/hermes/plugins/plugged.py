@@ -95,9 +95,9 @@ def hooked(home: Home, settings: Settings, host: PluginHost) -> tuple[str, ...]:
     chosen = settings[ShellHookSettings]
     if not chosen.hooks or settings[PluginSettings].safe_mode:
         return ()
-    register = import_object("hermes.plugins.shell_hooks:register_commands")
+    register = import_object("hermes.plugins.hook_commands:register_commands")
     consent = import_object("hermes.plugins.hook_consent:HookConsent")(home.root)
-    told: tuple[str, ...] = register(host.hooks, chosen, consent, host.environ)
+    told: tuple[str, ...] = register(host, settings, consent)
     return told
 
 

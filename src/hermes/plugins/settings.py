@@ -1,10 +1,12 @@
 """What users set of plugins."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, field
 
 from hermes.config.sections import Duration, doc, section
+
+_SECONDS: Final = 60.0
 
 
 class PluginTaskModel(Struct, frozen=True, kw_only=True):
@@ -79,15 +81,24 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
         return self.entries.get(key, PluginEntry())
 
 
-class ShellHook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ShellHook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A command that is run at a hook point; `matcher` is a pattern that the tool's name has to fit,
-    `timeout` in seconds, 300 at most. With `shell: true` a shell reads the command.
+    `timeout` in seconds, 300 at most. With `shell: true` a shell reads the command. Instead of a command
+    there may be `hooks`: a group as the settings of Claude Code have them.
     """
 
-    command: str
+    command: str = ""
     matcher: str = ""
-    timeout: Annotated[float, Meta(gt=0, le=300)] = 60.0
+    timeout: Annotated[float, Meta(gt=0, le=300)] = _SECONDS
     shell: bool = False
+    hooks: list[dict[str, Any]] | None = None
+
+    def __post_init__(self) -> None:
+        is_group = self.hooks is not None
+        if bool(self.command) == is_group:
+            raise ValueError("Expected either command, or hooks as Claude Code has them")
+        if is_group and (self.timeout, self.shell) != (_SECONDS, False):
+            raise ValueError("Expected timeout and shell beside each command of hooks")
 
 
 @section("")
@@ -96,7 +107,10 @@ class ShellHookSettings(Struct, frozen=True, kw_only=True):
 
     hooks: Annotated[
         dict[str, list[ShellHook]],
-        doc("By hook point, or by its name elsewhere such as PreToolUse, the commands that are run there."),
+        doc(
+            "By hook point, or by its name elsewhere such as PreToolUse, the commands that are run there, or"
+            " groups of them as Claude Code has them."
+        ),
     ] = field(default_factory=dict)
     hooks_auto_accept: Annotated[
         bool, doc("Run commands of `hooks` that nobody has said yes to; `--accept-hooks` for one start.")

@@ -4,23 +4,17 @@ import logging
 import os
 import re
 import shutil
-import signal
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
 import msgspec
-from anyio.abc import ByteReceiveStream
 from msgspec import Struct
 
-from hermes.environments.child_env import child_environment
-from hermes.hooks import SPECS, WHEN, HookCallback, Hooks
-from hermes.lib.child_processes import open_process
-from hermes.plugins.hook_consent import HookConsent, words_of
-from hermes.plugins.settings import ShellHook, ShellHookSettings
+from hermes.hooks import SPECS
+from hermes.plugins.hook_consent import words_of
+from hermes.plugins.hook_process import BLOCKS, HookProgram, HookRun
+from hermes.plugins.settings import ShellHook
 from hermes.types.error import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -30,24 +24,14 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "PostToolUse": "post_tool_call",
     "UserPromptSubmit": "pre_llm_call",
     "Stop": "pre_verify",
+    "SubagentStart": "subagent_start",
     "SubagentStop": "subagent_stop",
     "SessionStart": "on_session_start",
     "SessionEnd": "on_session_finalize",
     "Notification": "pre_approval_request",
 }
 """What the hook points are called in the settings of other agents."""
-BLOCKS: Final = 2
-"""The exit code of a command that blocks what was to happen; what it says on standard error is why."""
-_MOST: Final = 1_000_000
 _NAMED: Final = frozenset({"tool_name", "args", "session_id"})
-
-
-class HookRun(Struct, frozen=True, kw_only=True):
-    """How a command has ended: its exit code, None where its time was over, and what it has printed."""
-
-    code: int | None
-    output: str = ""
-    errors: str = ""
 
 
 class CommandHook(Struct, frozen=True, kw_only=True):
@@ -102,11 +86,7 @@ class CommandHook(Struct, frozen=True, kw_only=True):
             "cwd": os.getcwd(),  # noqa: PTH109  # of the process, at once
             "extra": {name: value for name, value in offered.items() if name not in _NAMED},
         }
-        given = msgspec.json.encode(told, enc_hook=str)
-        words = self.argv
-        with anyio.move_on_after(self.hook.timeout):
-            return await _ran(words, given, child_environment(environ).given)
-        return HookRun(code=None)
+        return await HookProgram(argv=self.argv, environ=environ, seconds=self.hook.timeout).run(told)
 
 
 def point_of(event: str) -> str:
@@ -120,77 +100,12 @@ def point_of(event: str) -> str:
     return point
 
 
-def question_of(one: CommandHook, news: str) -> str:
-    """What a person is asked about a command: what it is, when it is run, and why it is asked about."""
-    return f"{one.words}\nIt is run {WHEN[one.point]}. {news} Run it from now on?"
-
-
-def command_hooks(settings: Mapping[str, Sequence[ShellHook]]) -> list[CommandHook]:
-    """Every command of the settings, in their order."""
-    return [CommandHook(event=event, hook=one) for event, some in settings.items() for one in some]
-
-
-def callback_of(
-    one: CommandHook,
-    may_run: Callable[[str, ShellHook], bool],
-    environ: Mapping[str, str],
-    told: set[str],
-) -> HookCallback:
-    """What is called at the hook point: the command, where it may be run as it is now; where not, that is
-    logged unless it was `told`.
-    """
-
-    async def run(**offered: Any) -> Any:
-        if not one.fits(str(offered.get("tool_name", ""))):
-            return None
-        if not may_run(one.event, one.hook):
-            if one.words not in told:
-                logger.warning("%s", not_accepted(one))
-            told.add(one.words)
-            return None
-        return answer_of(one, await one.run(offered, environ))
-
-    run.__qualname__ = one.words
-    return run
-
-
-def register_commands(
-    hooks: Hooks, settings: ShellHookSettings, consent: HookConsent, environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Have the commands of the settings run at their points; what a person should know of them."""
-    told: dict[str, str] = {}
-    known: set[str] = set()
-    may_run = _anything if settings.hooks_auto_accept else consent.covers
-    for one in command_hooks(settings.hooks):
-        seconds = one.hook.timeout + 1
-        hooks.register(
-            one.point, callback_of(one, may_run, environ, known), owner="the settings", seconds=seconds
-        )
-        one.fits("")
-        if not may_run(one.event, one.hook):
-            told[one.words] = not_accepted(one)
-    known.update(told)
-    return tuple(told.values())
-
-
-def _anything(event: str, hook: ShellHook) -> bool:
-    """Whether a command may run where the user wants none of them asked about."""
-    del event, hook
-    return True
-
-
-def not_accepted(one: CommandHook) -> str:
-    """What is told of a command that nobody has said yes to."""
-    return f"{one.words} is not run: nobody has said yes to it as it is now; hermes hooks list tells more."
-
-
 def answer_of(one: CommandHook, ran: HookRun) -> Any:
     """What a command answers, in the form that callbacks have."""
     if ran.code == BLOCKS:
         return {"action": "block", "message": ran.errors.strip() or f"{one.words} blocked it."}
     if ran.code != 0:
-        how = "was not done in time" if ran.code is None else f"failed with {ran.code}: {ran.errors[:500]}"
-        logger.warning("%s %s", one.words, how)
+        logger.warning("%s %s", one.words, ran.how)
         return None
     try:
         found = msgspec.json.decode(ran.output)
@@ -211,36 +126,3 @@ def _as_ours(answer: dict[str, Any]) -> dict[str, Any]:
             return {"action": "approve", "message": words}
     context = special.get("additionalContext")
     return {**answer, "context": context} if isinstance(context, str) else answer
-
-
-async def _ran(words: Sequence[str], given: bytes, environ: Mapping[str, str]) -> HookRun:
-    output, errors = bytearray(), bytearray()
-    try:
-        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        async with open_process(words, **pipes, env=dict(environ), start_new_session=True) as process:
-            try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(_read, process.stdout, output)
-                    tasks.start_soon(_read, process.stderr, errors)
-                    if process.stdin is not None:
-                        with suppress(anyio.BrokenResourceError):  # it does not want to know
-                            await process.stdin.send(given)
-                        await process.stdin.aclose()
-                    code = await process.wait()
-                    tasks.cancel_scope.deadline = anyio.current_time() + 0.5
-            finally:
-                if process.returncode is None:  # what it has started goes with it
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
-    except OSError as error:
-        return HookRun(code=127, errors=f"it cannot be started: {error.strerror or error}")
-    return HookRun(
-        code=code, output=output.decode("utf-8", "replace"), errors=errors.decode("utf-8", "replace")
-    )
-
-
-async def _read(stream: ByteReceiveStream | None, printed: bytearray) -> None:
-    """Read all, and keep as much as an answer may be."""
-    if stream is not None:
-        async for chunk in stream:
-            printed += chunk[: max(0, _MOST - len(printed))]

@@ -22,12 +22,14 @@ def ask_new(choices: Choices) -> None:
     if chosen.hooks_auto_accept or settings[PluginSettings].safe_mode:
         return
     consent = import_object("hermes.plugins.hook_consent:HookConsent")(home.root)
-    commands = import_object("hermes.plugins.shell_hooks")
+    commands = import_object("hermes.plugins.hook_commands")
+    project = commands.project_of_work(settings)
     for one in commands.command_hooks(chosen.hooks):
-        if consent.covers(one.event, one.hook):
+        place = commands.place_of(one, project)
+        if consent.covers(one.event, one.hook, place):
             continue
-        if _agreed(commands.question_of(one, consent.news(one.event, one.hook))):
-            consent.accept(one.event, one.hook)
+        if _agreed(commands.question_of(one, place, consent.news(one.event, one.hook, place))):
+            consent.accept(one.event, one.hook, place)
 
 
 def _agreed(question: str) -> bool:

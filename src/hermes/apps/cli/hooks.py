@@ -10,9 +10,19 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, agreed, here, to_change
 from hermes.lib.visible import visible
+from hermes.plugins.claude_hooks import POINTS, ClaudeHook, HookLeftOut
+from hermes.plugins.hook_commands import (
+    AnyHook,
+    command_hooks,
+    every_entry,
+    place_of,
+    project_of_work,
+    question_of,
+)
 from hermes.plugins.hook_consent import HookConsent
+from hermes.plugins.hook_trials import HookTrial
 from hermes.plugins.settings import ShellHookSettings
-from hermes.plugins.shell_hooks import CommandHook, answer_of, command_hooks, point_of, question_of
+from hermes.plugins.shell_hooks import point_of
 from hermes.types.error import ConfigError
 
 
@@ -27,10 +37,7 @@ def hooks() -> None:
 def list_hooks(choices: Choices) -> None:
     """Every command, where it is run, and whether you have said yes to it as it is now."""
     found = here(choices)
-    rows = [
-        (one.event, one.hook.command, one.hook.matcher, f"{one.hook.timeout:g} s", _state(found, one))
-        for one in _hooks(found)
-    ]
+    rows = [_row(found, one) for one in every_entry(found.settings[ShellHookSettings].hooks)]
     if not rows:
         click.echo("There are no commands at hook points; docs/guide/hooks.md tells how.", err=True)
         return
@@ -45,18 +52,22 @@ def list_hooks(choices: Choices) -> None:
 @click.pass_obj
 def test(choices: Choices, event: str, *, for_tool: str, arguments: str, yes: bool) -> None:
     """Run the commands of EVENT on made-up words, and show what they answer."""
-    found, offered = here(choices), _offered(for_tool, arguments)
-    point_of(event)
-    chosen = [one for one in _hooks(found) if event in (one.event, one.point) and one.fits(for_tool)]
+    found = here(choices)
+    if event not in POINTS:
+        point_of(event)
+    trial = HookTrial(
+        tool=for_tool, args=_arguments(arguments), project=_project(found), environ=found.environ
+    )
+    chosen = [one for one in _hooks(found) if event in (one.event, one.point) and trial.fits(one)]
     if not chosen:
         raise ConfigError(f"No command is run at {event} for {for_tool}; hermes hooks list shows them.")
     for one in chosen:
-        if not (yes or _consent(found).covers(one.event, one.hook) or _accepted(choices, found, one)):
+        if not (yes or _covered(found, one) or _accepted(choices, found, one)):
             click.echo(visible(f"{one.words}: not run"))
             continue
-        ran = anyio.run(one.run, offered, found.environ)
-        answer = json.dumps(answer_of(one, ran), ensure_ascii=False)
-        click.echo(visible(f"{one.words}: exit code {ran.code}, answers {answer}"))
+        for ran, said in anyio.run(trial.run, one):
+            answer = json.dumps(said, ensure_ascii=False)
+            click.echo(visible(f"{one.words}: exit code {ran.code}, answers {answer}"))
 
 
 @hooks.command()
@@ -73,44 +84,71 @@ def revoke(choices: Choices, command: str) -> None:
 def doctor(choices: Choices) -> None:
     """Say what keeps commands from being run; the exit code is 1 where something does."""
     found = here(choices)
-    faults = [visible(f"{one.words}: {told}") for one in _hooks(found) for told in _faults(found, one)]
+    every = every_entry(found.settings[ShellHookSettings].hooks)
+    faults = [visible(f"{_named(one)}: {told}") for one in every for told in _faults(found, one)]
     click.echo("\n".join(faults) or "Nothing is wrong.")
     raise SystemExit(1 if faults else 0)
 
 
-def _hooks(found: Here) -> list[CommandHook]:
+def _hooks(found: Here) -> list[AnyHook]:
     return command_hooks(found.settings[ShellHookSettings].hooks)
+
+
+def _project(found: Here) -> Path:
+    return project_of_work(found.settings)
+
+
+def _row(found: Here, one: AnyHook | HookLeftOut) -> tuple[str, ...]:
+    if isinstance(one, HookLeftOut):
+        return (one.event, one.what, one.matcher, "", f"never runs: {one.why}")
+    return (one.event, one.hook.command, one.hook.matcher, f"{one.hook.timeout:g} s", _state(found, one))
+
+
+def _named(one: AnyHook | HookLeftOut) -> str:
+    return f"hook {one.event}: {one.what}" if isinstance(one, HookLeftOut) else one.words
 
 
 def _consent(found: Here) -> HookConsent:
     return HookConsent(found.home.root)
 
 
-def _state(found: Here, one: CommandHook) -> str:
-    if _consent(found).covers(one.event, one.hook):
+def _covered(found: Here, one: AnyHook) -> bool:
+    return _consent(found).covers(one.event, one.hook, place_of(one, _project(found)))
+
+
+def _state(found: Here, one: AnyHook) -> str:
+    if _covered(found, one):
         return "runs"
+    place = str(place_of(one, _project(found)) or "")
     accepted = _consent(found).every().values()
-    known = any((old.event, old.command) == (one.event, one.hook.command) for old in accepted)
+    wanted = (one.event, one.hook.command, place)
+    known = any((old.event, old.command, old.project) == wanted for old in accepted)
     return "changed since your yes" if known else "waits for your yes"
 
 
-def _accepted(choices: Choices, found: Here, one: CommandHook) -> bool:
+def _accepted(choices: Choices, found: Here, one: AnyHook) -> bool:
     to_change(choices)
-    news = _consent(found).news(one.event, one.hook)
-    if not agreed(visible(question_of(one, news)), "runs it once"):
+    place = place_of(one, _project(found))
+    news = _consent(found).news(one.event, one.hook, place)
+    if not agreed(visible(question_of(one, place, news)), "runs it once"):
         return False
-    _consent(found).accept(one.event, one.hook)
+    _consent(found).accept(one.event, one.hook, place)
     return True
 
 
-def _faults(found: Here, one: CommandHook) -> list[str]:
-    waits = [] if _consent(found).covers(one.event, one.hook) else [_state(found, one)]
-    return [*one.faults(), *waits]
+def _faults(found: Here, one: AnyHook | HookLeftOut) -> list[str]:
+    if isinstance(one, HookLeftOut):
+        return [one.why]
+    notices = one.notices if isinstance(one, ClaudeHook) else []
+    waits = [] if _covered(found, one) else [_state(found, one)]
+    return [*one.faults(), *notices, *waits]
 
 
-def _offered(tool: str, arguments: str) -> dict[str, Any]:
+def _arguments(text: str) -> dict[str, Any]:
     try:
-        args = json.loads(arguments)
+        found = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"--arguments is no JSON: {error}.") from error
-    return {"tool_name": tool, "args": args, "session_id": "test"}
+    if not isinstance(found, dict):
+        raise ConfigError("--arguments is no object of JSON.")
+    return found

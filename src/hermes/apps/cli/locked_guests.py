@@ -6,10 +6,10 @@ from typing import Any
 from hermes.apps.cli.agent_lock import LockedItem
 from hermes.apps.cli.locked_words import PortableWords, written
 from hermes.plugins.contents import contents_of
+from hermes.plugins.hook_commands import HookChoice, command_hooks, place_of, project_of_work
 from hermes.plugins.hook_consent import HookConsent, named_contents
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.settings import PluginEntry, PluginSettings, ShellHookSettings
-from hermes.plugins.shell_hooks import command_hooks
 from hermes.runtime import Runtime
 
 
@@ -39,12 +39,13 @@ def locked_hooks(runtime: Runtime, words: PortableWords) -> dict[str, LockedItem
     chosen = runtime.settings[ShellHookSettings]
     if runtime.settings[PluginSettings].safe_mode:
         return {}
-    consent = HookConsent(runtime.home.root)
+    choice = HookChoice(consent=HookConsent(runtime.home.root), every=chosen.hooks_auto_accept)
+    project = project_of_work(runtime.settings)
     found: dict[str, list[dict[str, Any]]] = {}
     for one in command_hooks(chosen.hooks):
-        runs = chosen.hooks_auto_accept or consent.covers(one.event, one.hook)
+        files = named_contents(one.hook, place_of(one, project))
         found.setdefault(words.portable(f"{one.event}: {one.hook.command}"), []).append(
-            {"hook": one.hook, "runs": runs, "files": named_contents(one.hook)}
+            {"hook": one.hook, "runs": choice.covers(one, project), "files": files}
         )
     named = {name: words.item(written(some)) for name, some in found.items()}
     return {**named, "hooks_auto_accept": words.item(json.dumps(chosen.hooks_auto_accept))}

@@ -1,0 +1,99 @@
+"""Run the program of a hook: it reads JSON on its standard input, and is ended with all that it started."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import msgspec
+from anyio.abc import ByteReceiveStream
+from msgspec import Struct
+
+from hermes.environments.child_env import child_environment
+from hermes.lib.child_processes import open_process
+
+BLOCKS: Final = 2
+"""The exit code of a command that blocks what was to happen; what it says on standard error is why."""
+_MOST: Final = 1_000_000
+
+
+class HookRun(Struct, frozen=True, kw_only=True):
+    """How a command has ended: its exit code, None where its time was over, and what it has printed."""
+
+    code: int | None
+    output: str = ""
+    errors: str = ""
+
+    @property
+    def how(self) -> str:
+        """What is told of one that has failed."""
+        return (
+            "was not done in time" if self.code is None else f"failed with {self.code}: {self.errors[:500]}"
+        )
+
+
+class HookProgram(Struct, frozen=True, kw_only=True):
+    """What is run: its arguments, the user's variables, those that it gets besides, the folder that it starts
+    in (None for ours), and for how long.
+    """
+
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    seconds: float
+    more: Mapping[str, str] = {}
+    cwd: Path | None = None
+
+    async def run(self, told: Mapping[str, Any]) -> HookRun:
+        """Run it on what it is told; ValueError, TypeError or RecursionError where that cannot be written."""
+        given = as_json(told)
+        with anyio.move_on_after(self.seconds):
+            return await _ran(self, given)
+        return HookRun(code=None)
+
+
+def as_json(told: Mapping[str, Any]) -> bytes:
+    """Words for a program, in ASCII: half a letter that a model has written stops none from reading them."""
+    try:
+        return msgspec.json.encode(told, enc_hook=str)
+    except UnicodeEncodeError:
+        return json.dumps(told, default=str).encode()
+
+
+async def _ran(program: HookProgram, given: bytes) -> HookRun:
+    output, errors = bytearray(), bytearray()
+    environ = {**child_environment(program.environ).given, **program.more}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options = {**pipes, "env": environ, "cwd": program.cwd, "start_new_session": True}
+    try:
+        async with open_process(program.argv, **options) as process:
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_read, process.stdout, output)
+                    tasks.start_soon(_read, process.stderr, errors)
+                    if process.stdin is not None:
+                        with suppress(anyio.BrokenResourceError):  # it does not want to know
+                            await process.stdin.send(given)
+                        await process.stdin.aclose()
+                    code = await process.wait()
+                    tasks.cancel_scope.deadline = anyio.current_time() + 0.5
+            finally:
+                if process.returncode is None:  # what it has started goes with it
+                    with suppress(ProcessLookupError, PermissionError):
+                        os.killpg(process.pid, signal.SIGKILL)
+    except OSError as error:
+        return HookRun(code=127, errors=f"it cannot be started: {error.strerror or error}")
+    return HookRun(
+        code=code, output=output.decode("utf-8", "replace"), errors=errors.decode("utf-8", "replace")
+    )
+
+
+async def _read(stream: ByteReceiveStream | None, printed: bytearray) -> None:
+    """Read all, and keep as much as an answer may be."""
+    if stream is not None:
+        async for chunk in stream:
+            printed += chunk[: max(0, _MOST - len(printed))]
