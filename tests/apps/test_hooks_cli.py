@@ -12,6 +12,8 @@ from hermes.testing import ScriptedModel, ScriptedServer, call, say
 from tests.apps.conftest import Run
 from tests.apps.test_tui_program import Place
 
+UNHEARD = "once changes nothing here: it is run each time that its matcher fits, and waited for."
+NO_PLACE = "hooks of the type http have no place here"
 CODE = "import sys\nprint('not now', file=sys.stderr)\nsys.exit(2)\n"
 
 
@@ -53,6 +55,96 @@ def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: 
     assert "No command is run at Stop" in run("hooks", "test", "Stop").stderr
     nope = run("hooks", "test", "Nope").stderr
     assert nope.startswith("hermes: hooks.Nope is no hook point; there are Notification, PostToolUse, ")
+
+
+GROUPS = {
+    "PreToolUse": [
+        {"command": "true", "matcher": "terminal"},
+        {
+            "matcher": "Edit|Write",
+            "hooks": [
+                {"type": "command", "command": "sh .claude/guard.sh", "timeout": 5},
+                {"type": "http", "url": "http://127.0.0.1:1/"},
+            ],
+        },
+    ],
+    "PreCompact": [{"hooks": [{"type": "command", "command": "true", "once": True}]}],
+    "SessionStart": [{"hooks": [{"type": "command", "command": "git status", "once": True}]}],
+}
+GUARD = "sh .claude/guard.sh"
+TWO_FILES = json.dumps({"mode": "patch", "patch": "*** Add File: a\n+x\n*** Delete File: b\n"})
+
+
+def put_guard(folder: Path, name: str) -> None:
+    (folder / ".claude").mkdir(parents=True, exist_ok=True)
+    (folder / ".claude/guard.sh").write_text(
+        f"grep -q '/{name}\"' && echo 'keep {name}' >&2 && exit 2 || true\n"
+    )
+
+
+def test_both_forms_are_listed_and_what_is_not_run_with_its_reason(environ: dict[str, str], run: Run) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text(json.dumps({"hooks": GROUPS}))
+    listed = run("hooks", "list", "--json").stdout.splitlines()
+    waits = "waits for your yes"
+    assert [tuple(json.loads(one).values()) for one in listed] == [
+        ("PreToolUse", "true", "terminal", "60 s", waits),
+        ("PreToolUse", GUARD, "Edit|Write", "5 s", waits),
+        ("PreToolUse", "a hook of the type http", "Edit|Write", "", f"never runs: {NO_PLACE}"),
+        ("PreCompact", "true", "", "", "never runs: PreCompact is no hook point here"),
+        ("SessionStart", "git status", "", "600 s", waits),
+    ]
+    doctor = run("hooks", "doctor")
+    assert (doctor.returncode, doctor.stdout.splitlines()) == (
+        1,
+        [
+            f"hook PreToolUse: true: {waits}",
+            f"hook PreToolUse: {GUARD}: {waits}",
+            f"hook PreToolUse: a hook of the type http: {NO_PLACE}",
+            "hook PreCompact: true: PreCompact is no hook point here",
+            f"hook SessionStart: git status: {UNHEARD}",
+            f"hook SessionStart: git status: {waits}",
+        ],
+    )
+
+
+def test_a_group_is_tried_on_each_file_and_asked_about_in_each_project(
+    environ: dict[str, str], run: Run, work: Path, tmp_path: Path
+) -> None:
+    home, other = Path(environ["HERMES_HOME"]), tmp_path / "other"
+    home.mkdir(parents=True, exist_ok=True)
+    for folder in (work, other):
+        put_guard(folder, "b")
+
+    def tried(folder: Path, answer: str = "") -> list[str]:
+        settings = {"hooks": {"PreToolUse": GROUPS["PreToolUse"][1:]}, "terminal": {"cwd": str(folder)}}
+        (home / "config.yaml").write_text(json.dumps(settings))
+        words = ("hooks", "test", "PreToolUse", "--for-tool", "patch", "--arguments", TWO_FILES)
+        return run(*words, given=answer).stdout.splitlines()
+
+    told = f"hook PreToolUse: {GUARD}"
+    answers = [
+        f"{told}: exit code 0, answers {{}}",
+        f'{told}: exit code 2, answers {{"blocks": "keep b"}}',
+    ]
+    where = "It is run before each call of a tool in {}."
+    asks = "{} Run it from now on? [y/N]: "
+    assert tried(work, "y\n") == [
+        told,
+        where.format(work),
+        asks.format("It is new.") + answers[0],
+        answers[1],
+    ]
+    assert tried(work) == answers
+    news = asks.format("Your yes was for another project.")
+    assert tried(other, "n\n") == [told, where.format(other), f"{news}{told}: not run"]
+    put_guard(work, "a")
+    news = asks.format("Since your yes guard.sh was changed.")
+    assert tried(work, "n\n") == [told, where.format(work), f"{news}{told}: not run"]
+    put_guard(work, "b")
+    assert run("hooks", "revoke", GUARD).stdout == "1 taken back.\n"
+    assert tried(work, "n\n")[2].startswith(asks.format("It is new."))
 
 
 def test_where_nobody_can_be_asked_a_new_command_is_not_run_and_said_once(
@@ -110,3 +202,22 @@ def test_the_doctor_names_every_command_that_cannot_be_run(environ: dict[str, st
         "✗ hook NoSuchPoint: true: hooks.NoSuchPoint is no hook point",
         "✗ hook Stop: no-such-program-here: no-such-program-here is not there, or cannot be run",
     ]
+
+
+def test_a_group_of_a_project_is_asked_about_before_the_screen_opens_and_then_guards(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (place.home / ".hermes").mkdir(parents=True, exist_ok=True)
+    settings = {"hooks": {"PreToolUse": GROUPS["PreToolUse"][1:2]}}
+    (place.home / ".hermes/config.yaml").write_text(json.dumps(settings))
+    put_guard(place.project, "b")
+    model = ScriptedModel(call("write_file", {"path": "b", "content": "x"}), say("done"))
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("It is new. Run it from now on? [y/N]")
+        terminal.type("y\r")
+        terminal.until("(main")
+        terminal.type("go\r")
+        terminal.until("keep b")
+        terminal.until("done")

@@ -162,6 +162,24 @@ def test_a_command_at_a_hook_point_is_part_of_an_agent_with_its_files_and_whethe
     assert hermes("--accept-hooks", "lock", "check").stdout.startswith("changed hooks: hooks_auto_accept\n")
 
 
+def test_a_command_in_the_form_of_claude_code_is_part_of_an_agent_with_its_files_in_the_project(
+    hermes: Run, home: Path, work: Path
+) -> None:
+    (work / "check.sh").write_text("echo obey\n")
+    command = 'sh "$CLAUDE_PROJECT_DIR"/check.sh'
+    hermes("lock", "write")
+    group = {"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}
+    (home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": [group]}}))
+    name = f"PreToolUse: {command}"
+    assert check(hermes) == [f"added hooks: {name}"]
+    hermes("lock", "write")
+    (work / "check.sh").write_text("echo obey all\n")
+    assert check(hermes) == [f"changed hooks: {name}"]
+    hermes("lock", "write")
+    hermes("hooks", "test", "PreToolUse", given="y\n")
+    assert {'  -  "runs": false', '  +  "runs": true'} <= set(hermes("lock", "check").stdout.splitlines())
+
+
 def test_how_a_server_is_started_and_trusted_is_part_of_an_agent(hermes: Run, home: Path) -> None:
     def configure(**more: object) -> None:
         words = ["-I", str(SERVER), "is good", str(home)]

@@ -83,7 +83,7 @@ def question_of(one: AnyHook, place: Path | None, news: str) -> str:
     asked about.
     """
     where = f" in {place}" if place else ""
-    return f"{one.words}\nIt is run {WHEN[one.point]}{where}. {news} Run it from now on?"
+    return f"{one.words}\nIt is run {WHEN[one.point]}{where}.\n{news} Run it from now on?"
 
 
 def not_accepted(one: AnyHook) -> str:

@@ -1,6 +1,7 @@
 """`hermes hooks`: the commands of the settings that are run at hook points."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -82,7 +83,7 @@ def revoke(choices: Choices, command: str) -> None:
 @hooks.command()
 @click.pass_obj
 def doctor(choices: Choices) -> None:
-    """Say what keeps commands from being run; the exit code is 1 where something does."""
+    """Say what keeps commands from being run as they are written; the exit code is 1 where something does."""
     found = here(choices)
     every = every_entry(found.settings[ShellHookSettings].hooks)
     faults = [visible(f"{_named(one)}: {told}") for one in every for told in _faults(found, one)]
