@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: 
     assert nope.startswith("hermes: hooks.Nope is no hook point; there are Notification, PostToolUse, ")
 
 
-GROUPS = {
+GROUPS: dict[str, Any] = {
     "PreToolUse": [
         {"command": "true", "matcher": "terminal"},
         {

@@ -26,6 +26,8 @@ _HOME: Final = re.compile(r"(?<![\w/~.-])~(?=/)|\$HOME\b|\$\{HOME\}")
 _WRITTEN: Final = re.compile(r">[>|]?\s*[^\s'\"();|&<>`]+")
 _PROJECT: Final = re.compile(r"\$CLAUDE_PROJECT_DIR\b|\$\{CLAUDE_PROJECT_DIR[^}]*\}")
 _LOOSE: Final = re.compile(r"[^\s'\"();|&<>`={}]+")
+_BEHIND: Final = re.compile(r"(?:\$\w+|\$\{[^{}]*\}|[)`])['\"]*/+([^\s'\"();|&<>`={}$]+)")
+_BRACES: Final = re.compile(r"(?<!\$)\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
 _QUOTED: Final = re.compile(r"['\"\s]")
 _LARGEST: Final = 268_435_456
 """Bytes of a program that a command names."""
@@ -122,17 +124,19 @@ def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
         words = [part for word in words_of(text) for part in (word, *word.split())]
         paths = paths_named(text, str(Path.cwd()), [str(Path(one).absolute()) for one in words])
     else:
-        paths = _named_in(project, _PROJECT.sub(lambda _: str(project), text))
+        paths = _named_in(project, _BRACES.sub("*", text))
     for path in paths:
         with suppress(OSError, ValueError):
             if Path(path).is_file():
                 yield Path(path)
 
 
-def _named_in(project: Path, text: str) -> Iterator[str]:
-    """The paths that a command in a project may name. Names and patterns without a folder in the text of a
-    program are none: those are of files that it looks at, and that the session changes.
+def _named_in(project: Path, command: str) -> Iterator[str]:
+    """The paths that a command in a project may name; those behind what a shell puts in (`$(pwd)/a`) are
+    looked for there, too. Names and patterns without a folder in the text of a program are none: those are of
+    files that it looks at, and that the session changes.
     """
+    text = _PROJECT.sub(lambda _: str(project), command)
     try:
         words = [*_inner_words(text)]
     except ConfigError:  # a shell may read it all the same
@@ -140,6 +144,7 @@ def _named_in(project: Path, text: str) -> Iterator[str]:
     parts = [
         *(one for one in _LOOSE.findall(text) if "/" in one),
         *(one for one in words if one.split() == [one]),
+        *_BEHIND.findall(command),
     ]
     read = (one for one in (*words, *parts) if "/" in one or not has_magic(one))
     yield from paths_named(" ".join(parts), str(project), [str(project / one) for one in read])

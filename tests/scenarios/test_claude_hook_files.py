@@ -1,0 +1,83 @@
+"""A yes to a hook in the form of Claude Code is one to each file of the project that its command names."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.plugins.hook_consent import HookConsent
+from hermes.plugins.settings import ShellHook
+
+SHAPES = r"""
+$CLAUDE_PROJECT_DIR/.claude/hooks/check.sh --x
+exec "$CLAUDE_PROJECT_DIR"'/.claude/hooks/check.sh'
+"${CLAUDE_PROJECT_DIR%/}/.claude/hooks/check.sh"
+"${CLAUDE_PROJECT_DIR:?}"/.claude/hooks/check.sh
+cd .claude/hooks; ./check.sh
+sh "$PWD/.claude/hooks/check.sh"
+sh $PWD/.claude/hooks/check.sh
+sh "$(pwd)/.claude/hooks/check.sh"
+"$(git rev-parse --show-toplevel)/.claude/hooks/check.sh"
+`pwd`/.claude/hooks/check.sh
+P=.claude/hooks; sh $P/check.sh
+P=.claude/hooks && sh "${P}/check.sh"
+sh<.claude/hooks/check.sh
+sh .claude/hooks/*.sh
+sh .claude/hooks/{check,other}.sh
+for f in .claude/hooks/*; do sh "$f"; done
+bash -c "$(cat .claude/hooks/check.sh)"
+sh $'.claude/hooks/check.sh'
+sh .claude/hooks/che\ck.sh
+sh .claude/hooks/c""heck.sh
+sh .claude//hooks/./check.sh
+sh .claude/../.claude/hooks/check.sh
+sh -c "cd \"$CLAUDE_PROJECT_DIR/.claude\" && sh hooks/check.sh"
+eval "sh .claude/hooks/check.sh"
+jq -r .tool_input.file_path | xargs -I{} sh .claude/hooks/check.sh {}
+jq -r .x | { read -r f; if echo "$f" | grep -q '\.ts$'; then sh .claude/hooks/check.sh "$f"; fi; }
+sh .claude/hooks/check.sh # it's fine
+sh .claude/hooks/check.sh>/dev/null
+sh linked.sh
+sh .claude/linked/check.sh
+""".strip().splitlines()
+
+
+def put_script(project: Path) -> Path:
+    script = project / ".claude/hooks/check.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("echo one")
+    (project / "linked.sh").symlink_to(script)
+    (project / ".claude/linked").symlink_to("hooks")
+    return script
+
+
+@pytest.mark.parametrize("command", SHAPES)
+@pytest.mark.parametrize("name", ["project", "a project"])
+def test_a_script_that_was_changed_is_asked_about_however_it_is_named(
+    tmp_path: Path, command: str, name: str
+) -> None:
+    project, hook = tmp_path / name, ShellHook(command=command, shell=True)
+    script, consent = put_script(project), HookConsent(tmp_path / "home")
+    consent.accept("PreToolUse", hook, project)
+    before = consent.covers("PreToolUse", hook, project)
+    script.write_text("echo two")
+    assert (before, consent.covers("PreToolUse", hook, project)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq -r .tool_input.file_path | xargs prettier --write",
+        "ruff format . && git diff --stat",
+        "jq -r '.tool_input | {file_path, content}' >> .claude/log",
+        "grep -q '*.py' && ruff check src/",
+    ],
+)
+def test_a_yes_lasts_while_a_session_changes_what_the_command_works_on(tmp_path: Path, command: str) -> None:
+    project, hook = tmp_path / "project", ShellHook(command=command, shell=True)
+    (project / "src").mkdir(parents=True)
+    (project / ".claude").mkdir()
+    consent = HookConsent(tmp_path / "home")
+    consent.accept("PostToolUse", hook, project)
+    for name in ("src/a.py", "a.py", ".claude/log"):
+        (project / name).write_text("x")
+    assert consent.covers("PostToolUse", hook, project)
