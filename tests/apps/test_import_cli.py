@@ -232,6 +232,59 @@ def test_servers_of_other_agents_are_added_in_our_words(
     assert "only named" in done.stdout
 
 
+GUARD = {"matcher": "Bash", "hooks": [{"type": "command", "command": "sh ~/.claude/guard.sh", "timeout": 5}]}
+ASKS = {"hooks": [{"type": "prompt", "prompt": "Is it done?"}]}
+HOOKS = {
+    "PreToolUse": [GUARD, {"matcher": "Write", "hooks": [{"type": "command", "command": "echo w"}]}],
+    "Stop": [ASKS, {"hooks": [{"type": "command", "command": "echo s"}]}],
+    "SubagentStop": [ASKS],
+    "PreCompact": [{"hooks": [{"type": "command", "command": "echo c"}]}],
+    "SessionEnd": [{"hooks": "none"}],
+    "Later": [GUARD],
+}
+
+
+def test_hooks_of_claude_code_are_added_in_their_form_beside_ours_and_run_only_after_a_yes(
+    run: Run, home: Path, environ: dict[str, str]
+) -> None:
+    settings = Path(environ["HOME"]) / ".claude" / "settings.json"
+    put(settings.parent, {"settings.json": json.dumps({"hooks": HOOKS, "model": "opus"})})
+    put(home, {"config.yaml": "hooks:\n  Stop:\n  - command: 'true'  # mine\n"})
+    plan = becomes(run, "--dry-run", "--only", "hooks")
+    assert plan.pop("hooks: Later").startswith("not taken: hooks.Later is no event of Claude Code's form; ")
+    expected = {
+        "hooks: PreToolUse": "added, not run before your yes: sh ~/.claude/guard.sh; echo w",
+        "hooks: Stop": "added, not run before your yes: echo s",
+        "hooks: SubagentStop": "not taken: none of them can be run here",
+        "hooks: PreCompact": "not taken: none of them can be run here",
+        "hooks: SessionEnd": "not taken: Expected `array | null`, got `str` - at `$[0].hooks`",
+    }
+    assert plan == expected
+    assert run("import", "-y").returncode == 0
+    assert "# mine" in (home / "config.yaml").read_text()
+    rows = [json.loads(line) for line in run("hooks", "list", "--json").stdout.splitlines()]
+    waits = "waits for your yes"
+    assert sorted(
+        (row["hook"], row["command"], row["matcher"], row["time"], row["state"]) for row in rows
+    ) == [
+        ("PreToolUse", "echo w", "Write", "600 s", waits),
+        ("PreToolUse", "sh ~/.claude/guard.sh", "Bash", "5 s", waits),
+        (
+            "Stop",
+            "a hook of the type prompt",
+            "",
+            "",
+            "never runs: hooks of the type prompt have no place here",
+        ),
+        ("Stop", "echo s", "", "600 s", waits),
+        ("Stop", "true", "", "60 s", waits),
+    ]
+    assert [becomes(run, "-y")[f"hooks: {name}"] for name in ("PreToolUse", "Stop")] == ["already here"] * 2
+    off = {"hooks": {"Stop": [GUARD]}, "disableAllHooks": True}
+    settings.write_text(json.dumps(off))
+    assert becomes(run, "-y") == {"hooks: Stop": "not taken: they are switched off there"}
+
+
 def test_homes_of_several_agents_are_taken_over_together(
     run: Run, home: Path, original: Path, environ: dict[str, str]
 ) -> None:

@@ -117,7 +117,7 @@ def _at(tree: Any, key: str) -> Any:
     return tree
 
 
-def append_to_list(config_file: Path, key: str, item: str) -> None:
+def append_to_list(config_file: Path, key: str, item: Any) -> None:
     """Add `item` to a list key unless it is in it; safe against other processes doing the same."""
     with _locked(config_file):
         yaml, tree = _open(config_file)

@@ -56,7 +56,7 @@ class Planned(Struct, frozen=True):
 def import_(
     choices: Choices, folder: Path | None, name: str | None, only: str, *, dry_run: bool, yes: bool
 ) -> None:
-    """Take over what another agent has: settings, keys, sessions, skills, memory, MCP servers.
+    """Take over what another agent has: settings, keys, sessions, skills, memory, MCP servers, hooks.
 
     FOLDER is its home; without one those that are found are shown (the original Hermes, Claude Code, Codex,
     Gemini CLI, opencode, OpenClaw). Nothing there is changed, and what is here stays.

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.apps.cli.homes import files
+from hermes.apps.cli.homes.hooks import claude_hooks
 from hermes.apps.cli.homes.keys import env_key, env_keys, pooled_keys
 from hermes.apps.cli.homes.part import Kind, Ours, Part
 from hermes.apps.cli.homes.servers import servers
@@ -199,6 +200,7 @@ AGENTS: Final[Mapping[str, ForeignAgent]] = {
             readers=(
                 ("skills", files.skills),
                 ("mcp", _claude_servers),
+                ("hooks", claude_hooks),
                 ("instructions", _instructions("CLAUDE.md")),
             ),
         ),

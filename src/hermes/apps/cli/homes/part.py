@@ -12,7 +12,17 @@ from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 
 Kind = Literal[
-    "settings", "keys", "sessions", "skills", "memory", "mcp", "soul", "cron", "plugins", "instructions"
+    "settings",
+    "keys",
+    "sessions",
+    "skills",
+    "memory",
+    "mcp",
+    "hooks",
+    "soul",
+    "cron",
+    "plugins",
+    "instructions",
 ]
 KINDS: Final = get_args(Kind)
 KEPT: Final = "kept yours"
