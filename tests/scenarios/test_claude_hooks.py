@@ -533,6 +533,28 @@ async def test_a_protected_file_stays_away_however_a_call_names_it(
     assert not (project / ".env").exists()
 
 
+@pytest.mark.parametrize("tool", ["write_file", "patch", "read_file"])
+async def test_a_guard_is_shown_the_file_that_a_link_leads_to(
+    environ: dict[str, str], project: Path, tmp_path: Path, script: Write, tool: str
+) -> None:
+    (project / ".env").write_text("KEY=1\n")
+    (project / "notes.txt").symlink_to(".env")
+    more = {
+        "write_file": {"content": "KEY=2\n"},
+        "patch": {"old_string": "KEY=1", "new_string": "KEY=2"},
+        "read_file": {},
+    }
+    guard = script(
+        "if os.path.basename(given['tool_input']['file_path']) == '.env': print('kept', file=sys.stderr); sys.exit(2)"
+    )
+    model = ScriptedModel(call(tool, {"path": "notes.txt", **more[tool]}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[group(guard, "Read|Edit|Write")]) as runtime:
+        session, _ = await asked(runtime, project)
+    assert results(session) == [blocked("kept")]
+    assert [Path(one["tool_input"]["file_path"]).name for one in told(tmp_path)] == ["notes.txt", ".env"]
+    assert (project / ".env").read_text() == "KEY=1\n"
+
+
 async def test_a_path_is_told_from_the_folder_that_commands_have_moved_to(
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.edit.v4a import BadPatch, FileChange, parse
 
@@ -32,6 +34,10 @@ class ClaudeCall(Struct, frozen=True, kw_only=True):
     def path(self) -> str:
         """The file that it is about; "" where it is about none."""
         return str(self.arguments.get("file_path", ""))
+
+    def about(self, path: str) -> "ClaudeCall":
+        """The same for another file."""
+        return replace(self, arguments={**self.arguments, "file_path": path})
 
 
 def calls_of(tool: str, args: Arguments, absolute: Absolute) -> list[ClaudeCall]:
@@ -179,7 +185,8 @@ def absolute_from(cwd: Callable[[], str]) -> Absolute:
     """Makes paths absolute as the file tools do: by their words, without looking at what is there."""
 
     def absolute(path: str) -> str:
-        whole = os.path.expanduser(path)  # noqa: PTH111  # as text
-        return os.path.normpath(whole if whole.startswith("/") else f"{cwd()}/{whole}")
+        if path == "~" or path.startswith("~/"):
+            path = f"{Path.home()}{path[1:]}"
+        return os.path.normpath(path if path.startswith("/") else f"{cwd()}/{path}")
 
     return absolute

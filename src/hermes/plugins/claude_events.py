@@ -4,6 +4,7 @@ answers in ours.
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -71,6 +72,15 @@ class HookPlace(Struct, frozen=True, kw_only=True):
         """Where relative paths begin."""
         return self.session.workspace.cwd if self.session is not None else str(self.project)
 
+    async def by_links(self, call: ClaudeCall) -> tuple[ClaudeCall, ...]:
+        """A call by the file that links lead its own path to, where that is another one."""
+        if not call.path or self.session is None:
+            return ()
+        with suppress(OSError):  # it leads nowhere
+            real = await self.session.workspace.real_path(call.path)
+            return () if real == call.path else (call.about(real),)
+        return ()
+
     def known(self, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """The arguments as the tool will get them; as they are where it will refuse them."""
         entry = self.session.tools.tools.get(tool) if self.session is not None else None
@@ -119,10 +129,11 @@ class ClaudeEvents(Struct, kw_only=True):
 
     async def _before(self, offered: Mapping[str, Any]) -> Any:
         place = self._place(offered)
-        calls = _calls(offered, place)
         waiting = [one for one in self.hooks if one.event == "PreToolUse"]
-        if len(calls) > MOST and any(one.fits(*call.names) for one in waiting for call in calls):
+        calls = [one for one in _calls(offered, place) if any(hook.fits(*one.names) for hook in waiting)]
+        if len(calls) > MOST:
             return _block(_TOO_MANY.format(count=len(calls), most=MOST))
+        calls = [shown for one in calls for shown in (one, *await place.by_links(one))]
         asks = []
         for call in calls:
             for one, answer in await self._answers("PreToolUse", call, _about_call(call, offered), place):
