@@ -1,6 +1,7 @@
 """`hermes hooks`, as a program, and the question about a command that is new."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -222,3 +223,22 @@ def test_a_group_of_a_project_is_asked_about_before_the_screen_opens_and_then_gu
         terminal.type("go\r")
         terminal.until("keep b")
         terminal.until("done")
+
+
+def test_a_guard_of_a_repository_guards_in_a_worktree_too(
+    environ: dict[str, str], run: Run, work: Path
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": GROUPS["PreToolUse"][1:2]}}))
+    put_guard(work, "b")
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "a")):
+        subprocess.run([*git, *words], cwd=work, check=True)
+    writes = ("--for-tool", "write_file", "--arguments", '{"path": "b"}')
+    assert "keep b" in run("hooks", "test", "PreToolUse", *writes, given="y\n").stdout
+    model = ScriptedModel(call("write_file", {"path": "b", "content": "x"}), say("done"))
+    with ScriptedServer(model).running() as server:
+        done = run("-w", "one", "-z", "go", "-m", "m", "--base-url", server.base_url)
+    assert done.stdout == "done\n", done.stderr
+    assert "keep b" in model.requests[-1]["messages"][-1]["content"]

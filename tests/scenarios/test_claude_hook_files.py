@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import ShellHook
 
@@ -61,6 +62,30 @@ def test_a_script_that_was_changed_is_asked_about_however_it_is_named(
     before = consent.covers("PreToolUse", hook, project)
     script.write_text("echo two")
     assert (before, consent.covers("PreToolUse", hook, project)) == (True, False)
+
+
+def test_a_yes_in_a_repository_holds_in_its_worktrees_while_the_files_are_the_same(tmp_path: Path) -> None:
+    hook = ShellHook(command='sh "$CLAUDE_PROJECT_DIR"/.claude/hooks/check.sh', shell=True)
+    main, worktree, other = (
+        tmp_path / "main",
+        tmp_path / "main.worktrees/one",
+        tmp_path / "main.worktrees/two",
+    )
+    scripts = [put_script(folder) for folder in (main, worktree, other)]
+    consent = HookConsent(tmp_path / "home")
+    (tmp_path / "home/worktrees").mkdir(parents=True)
+    WorktreeRecords(tmp_path / "home").keep(Worktree(name="one", path=worktree, main=main, base="0"))
+
+    def covered() -> list[bool]:
+        return [consent.covers("Stop", hook, folder) for folder in (main, worktree, other)]
+
+    consent.accept("Stop", hook, main)
+    before = covered()
+    scripts[1].write_text("echo two")
+    assert (before, covered()) == ([True, True, False], [True, False, False])
+    assert consent.news("Stop", hook, worktree) == "Since your yes check.sh was changed."
+    consent.accept("Stop", hook, worktree)
+    assert covered() == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.environments.named_files import paths_named
+from hermes.environments.worktree_records import WorktreeRecords
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.small_files import read_small
 from hermes.plugins.settings import ShellHook
@@ -35,7 +36,8 @@ _LARGEST: Final = 268_435_456
 
 class AcceptedHook(Struct, frozen=True, kw_only=True):
     """A command that was accepted, with its files by hash, for people to read; `project` is the folder that
-    the yes is for, "" where it is for none.
+    the yes is for, "" where it is for none. A worktree for sessions counts as the repository that it was made
+    for: what differs there are files.
     """
 
     event: str
@@ -49,6 +51,7 @@ class HookConsent:
 
     def __init__(self, root: Path) -> None:
         self._file = root / FILE
+        self._worktrees = WorktreeRecords(root)
 
     def every(self) -> dict[str, AcceptedHook]:
         """All of them; ConfigError where the file cannot be read."""
@@ -61,32 +64,32 @@ class HookConsent:
 
     def covers(self, event: str, hook: ShellHook, project: Path | None = None) -> bool:
         """Whether this very command was accepted, with its files as they are now."""
-        return hook_digest(event, hook, project) in self.every()
+        return _digest(self._as_now(event, hook, project), hook) in self.every()
 
-    def has_changed(self, event: str, hook: ShellHook, project: Path) -> bool:
-        """Whether a command was accepted in a project as it is no longer."""
-        wanted = (event, hook.command, str(project))
+    def has_changed(self, event: str, hook: ShellHook, project: Path | None = None) -> bool:
+        """Whether a command was accepted as it is no longer."""
+        wanted = (event, hook.command, self._place(project))
         known = any((one.event, one.command, one.project) == wanted for one in self.every().values())
         return known and not self.covers(event, hook, project)
 
     def news(self, event: str, hook: ShellHook, project: Path | None = None) -> str:
         """What a person is told of a command without a yes: that it is new, or what was changed."""
-        now = named_contents(hook, project).items()
+        now = self._as_now(event, hook, project)
         same = [one for one in self.every().values() if (one.event, one.command) == (event, hook.command)]
         if not same:
             return "It is new."
-        here = [one for one in same if one.project == str(project or "")]
+        here = [one for one in same if one.project == now.project]
         if not here:
             return "Your yes was for another project."
-        changed = min(({Path(path).name for path, _ in now ^ one.files.items()} for one in here), key=len)
+        differs = (now.files.items() ^ one.files.items() for one in here)
+        changed = min(({Path(path).name for path, _ in some} for some in differs), key=len)
         names = ", ".join(sorted(changed)) or "its matcher, or who reads it,"
         return f"Since your yes {names} was changed."
 
     def accept(self, event: str, hook: ShellHook, project: Path | None = None) -> None:
         """Keep a yes."""
-        files, place = named_contents(hook, project), str(project or "")
-        accepted = AcceptedHook(event=event, command=hook.command, files=files, project=place)
-        self._write(self.every() | {hook_digest(event, hook, project): accepted})
+        now = self._as_now(event, hook, project)
+        self._write(self.every() | {_digest(now, hook): now})
 
     def revoke(self, command: str) -> int:
         """Take back every yes to a command, or to all of them where it is empty; how many there were."""
@@ -95,18 +98,35 @@ class HookConsent:
         self._write(kept)
         return len(every) - len(kept)
 
+    def _as_now(self, event: str, hook: ShellHook, project: Path | None) -> AcceptedHook:
+        """A command as it would be accepted."""
+        place, found = self._place(project), named_contents(hook, project)
+        files = {_name_for(place, project, Path(path)): content for path, content in found.items()}
+        return AcceptedHook(event=event, command=hook.command, files=files, project=place)
+
+    def _place(self, project: Path | None) -> str:
+        """The folder that a yes in a project is for."""
+        worktree = self._worktrees.around(project) if project is not None else None
+        return str(worktree.main.resolve() if worktree is not None else project or "")
+
     def _write(self, every: dict[str, AcceptedHook]) -> None:
         make_private(self._file.parent)
         write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
 
 
-def hook_digest(event: str, hook: ShellHook, project: Path | None = None) -> str:
+def _name_for(place: str, project: Path | None, file: Path) -> str:
+    """What a file of a project is called in the folder that a yes is for."""
+    if project is None or not file.is_relative_to(project):
+        return str(file)
+    return str(Path(place) / file.relative_to(project))
+
+
+def _digest(one: AcceptedHook, hook: ShellHook) -> str:
     """What names a command at a hook point, with the content of the files that its words name, and the
-    `project` in whose folder it is run: there the same words may run something else.
+    project in whose folder it is run: there the same words may run something else.
     """
-    files = [*named_contents(hook, project).items()]
-    place = [] if project is None else [str(project)]
-    text = json.dumps([event, hook.command, hook.shell, hook.matcher, files, *place])
+    place = [one.project] if one.project else []
+    text = json.dumps([one.event, hook.command, hook.shell, hook.matcher, [*one.files.items()], *place])
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

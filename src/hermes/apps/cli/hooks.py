@@ -120,11 +120,8 @@ def _covered(found: Here, one: AnyHook) -> bool:
 def _state(found: Here, one: AnyHook) -> str:
     if _covered(found, one):
         return "runs"
-    place = str(place_of(one, _project(found)) or "")
-    accepted = _consent(found).every().values()
-    wanted = (one.event, one.hook.command, place)
-    known = any((old.event, old.command, old.project) == wanted for old in accepted)
-    return "changed since your yes" if known else "waits for your yes"
+    changed = _consent(found).has_changed(one.event, one.hook, place_of(one, _project(found)))
+    return "changed since your yes" if changed else "waits for your yes"
 
 
 def _accepted(choices: Choices, found: Here, one: AnyHook) -> bool:
