@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
@@ -156,6 +157,59 @@ async def test_a_guard_of_edits_is_shown_every_file_of_a_patch(
     assert sorted(one.name for one in project.iterdir()) == ["a.txt", "c.txt", "d.txt"]
 
 
+@pytest.mark.parametrize("matcher", ["Edit", "Write"])
+async def test_a_file_that_is_moved_is_one_that_is_edited_and_one_that_is_written(
+    environ: dict[str, str], project: Path, script: Write, matcher: str
+) -> None:
+    four_files(project)
+    guard = script(
+        "if given['tool_input']['file_path'].endswith('e.txt'): print('kept', file=sys.stderr); sys.exit(2)"
+    )
+    model = ScriptedModel(call("patch", {"mode": "patch", "patch": PATCH}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[group(guard, matcher)]) as runtime:
+        session, _ = await asked(runtime, project)
+    assert results(session) == [blocked("kept")]
+
+
+async def test_a_guard_that_cannot_be_shown_a_call_blocks_it(
+    environ: dict[str, str], project: Path, tmp_path: Path, script: Write
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[group(script(""))]) as runtime:
+        (Path(environ["HERMES_HOME"]) / "shell-hooks-allowlist.json").write_text("{")
+        session, _ = await asked(runtime, project)
+    (result,) = results(session)
+    assert json.loads(result)["error"].startswith("Its hooks could not be shown this call: ")
+    assert told(tmp_path) == []
+
+
+async def test_each_task_is_shown_also_where_a_model_gives_them_as_text(
+    environ: dict[str, str], project: Path, tmp_path: Path, script: Write
+) -> None:
+    guard = script(
+        "if 'second' in given['tool_input']['prompt']: print('not that', file=sys.stderr); sys.exit(2)"
+    )
+    tasks = json.dumps([{"goal": "first"}, {"goal": "second"}])
+    model = ScriptedModel(call("delegate_task", {"tasks": tasks}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[group(guard, "Task")]) as runtime:
+        session, _ = await asked(runtime, project)
+    assert results(session) == [blocked("not that")]
+    assert [one["tool_input"]["description"] for one in told(tmp_path)] == ["first", "second"]
+
+
+async def test_what_a_hook_tells_the_user_hides_known_secrets(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    environ["OPENROUTER_API_KEY"] = "sk-or-v1-0123456789abcdef"
+    loud = script("print(json.dumps({'systemMessage': 'the key is sk-or-v1-0123456789abcdef'}))")
+    async with opened(
+        environ, ScriptedModel(say("done")), project, UserPromptSubmit=[group(loud)]
+    ) as runtime:
+        _, notices = await asked(runtime, project)
+    assert [one.startswith("the key is ") for one in notices[:1]] == [True]
+    assert "0123456789abcdef" not in str(notices)
+
+
 async def test_a_command_reads_a_call_in_the_form_that_it_was_written_for(
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:
@@ -252,6 +306,7 @@ async def test_a_command_decides_in_json(
     said = " ".join([*results(session), *(one.text for one in session.log if isinstance(one, Assistant))])
     assert expected in said
     assert ('"exit_code": 0' in said) == (expected == '"exit_code": 0')
+    assert len(model.requests) == (1 if "continue" in answer else 2)
 
 
 async def test_an_allowing_hook_allows_nothing_that_the_rules_refuse(
@@ -358,15 +413,18 @@ async def test_a_child_has_the_events_of_children_and_the_guards_of_its_parent(
 async def test_a_guard_that_nobody_has_said_yes_to_in_a_project_is_told_there_once(
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:
-    guard, other = script("sys.exit(2)"), tmp_path / "other"
-    other.mkdir()
+    guard, again = script("sys.exit(2)"), call("terminal", {"command": "echo a"})
     words = f"hook PreToolUse: {guard} is not run: nobody has said yes to it as it is now; hermes hooks list"
-    model = ScriptedModel(*[call("terminal", {"command": "echo a"}) for _ in range(2)], say("done"))
+    model = ScriptedModel(again, again, say("done"), replace(again, breaks_prefix=True), say("done"))
+    found = []
     async with opened(environ, model, project, PreToolUse=[group(guard)]) as runtime:
         assert runtime.warnings == ()
-        session, notices = await asked(runtime, other)
-    assert [one for one in notices if "is not run" in one] == [f"{words} tells more."]
-    assert ["exit_code" in one for one in results(session)] == [True, True]
+        for name in ("other", "third"):
+            (tmp_path / name).mkdir()
+            session, notices = await asked(runtime, tmp_path / name)
+            found.append([one for one in notices if "is not run" in one])
+            assert all("exit_code" in one for one in results(session))
+    assert found == [[f"{words} tells more."]] * 2
 
 
 async def test_a_guard_that_fails_is_told_and_one_that_is_too_slow_too(

@@ -48,9 +48,7 @@ class ClaudeChoice(Protocol):
 
 
 class HookPlace(Struct, frozen=True, kw_only=True):
-    """Where something happened: the session, where it is known, and the folder of its project, which a child
-    shares with whom it works for.
-    """
+    """Where something happened: the session, where it is known, and the folder of its project."""
 
     session: "Session | None"
     project: Path
@@ -238,10 +236,7 @@ class ClaudeEvents(Struct, kw_only=True):
     def _place(self, offered: Mapping[str, Any]) -> HookPlace:
         ids = (offered.get(name) for name in ("session_id", "session_key", "parent_session_id"))
         session = self.sessions.find(str(next(filter(None, ids), "")))
-        first = session
-        while first is not None and first.above is not None:
-            first = first.above
-        return HookPlace(session=session, project=project_at(first.spec.cwd if first else Path.cwd()))
+        return HookPlace(session=session, project=project_at(session.spec.cwd if session else Path.cwd()))
 
     def _stop(self, place: HookPlace, why: str) -> None:
         if why and place.session is not None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.plugins.claude_calls import absolute_from, calls_of, response_of, with_words
-from hermes.plugins.claude_hooks import ClaudeHook
+from hermes.plugins.claude_hooks import ClaudeHook, in_claudes_form
 from hermes.plugins.settings import ShellHook
 
 NAMES = {
@@ -103,6 +103,13 @@ def test_plain_names_are_a_list_and_fit_whole_names_alone(names: list[str], betw
     matcher = between.join(names)
     assert [fits(matcher, name) for name in names] == names
     assert fits(matcher, *(f"{name}9" for name in names)) is None
+
+
+def test_a_command_takes_ten_minutes_at_most() -> None:
+    """There are settings from when the number was one of milliseconds."""
+    group = ShellHook(hooks=[{"command": "true", "timeout": seconds} for seconds in (5, 60_000)])
+    found = [one.hook.timeout for one in in_claudes_form("Stop", group) if isinstance(one, ClaudeHook)]
+    assert found == [5, 600]
 
 
 def test_a_pattern_fits_any_part_of_a_name_unless_it_is_anchored() -> None:
