@@ -28,6 +28,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="leave out what needs a daemon or the real model")
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Binary examples go by the argument's name: what is packed holds the time, and all processes of a run have to name tests alike."""
+    return argname if isinstance(val, bytes) and not val.isascii() else None
+
+
 DAEMONS = (
     "docker_daemon",
     "podman_storage",
