@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -80,7 +81,11 @@ def test_a_signal_to_end_interrupts_the_turn_and_ends_its_commands(
 
 
 def ran(pid: int) -> str:
-    return " ".join(str(one.cmdline()) for one in psutil.Process(pid).children(recursive=True))
+    words = []
+    for one in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            words.append(str(one.cmdline()))
+    return " ".join(words)
 
 
 def test_what_cannot_be_read_or_written_is_named(run: Run, environ: dict[str, str], tmp_path: Path) -> None:

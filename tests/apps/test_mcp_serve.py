@@ -91,7 +91,7 @@ def place(environ: dict[str, str], work: Path) -> Place:
 @asynccontextmanager
 async def connected(url: str, era: Era = "auto", token: str = "right") -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}) as http,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}, timeout=60) as http,
         Client(streamable_http_client(url, http_client=http), mode=era) as client,
     ):
         yield client

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from contextlib import ExitStack
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -11,6 +12,7 @@ from threading import Thread
 import pytest
 
 from hermes.testing import ScriptedModel, ScriptedServer, say
+from tests.apps.screen import Terminal
 from tests.apps.test_tui_program import Place
 
 
@@ -217,6 +219,10 @@ def test_a_skill_is_called_for_by_its_name(place: Place, term: str) -> None:
     assert "Five, seven, five." in json.dumps(model.requests[0]["messages"][-1])
 
 
+def shown_more(terminal: Terminal, before: int) -> bool:
+    return terminal.everything.count("• good: ") > before
+
+
 def test_a_prompt_of_a_server_is_offered_and_sent_marked_as_its_words(place: Place) -> None:
     kept = place.home / "kept"
     kept.mkdir()
@@ -230,8 +236,10 @@ def test_a_prompt_of_a_server_is_offered_and_sent_marked_as_its_words(place: Pla
         place.window(server.base_url, 100, 40, "", {}) as terminal,
     ):
         terminal.until("(main")
-        terminal.type("/mcp\r")
-        terminal.until("connected · 1 tool, resources, prompts")
+        while "connected · 1 tool, resources, prompts" not in terminal.text:
+            before = terminal.everything.count("• good: ")
+            terminal.type("/mcp\r")
+            terminal.until(partial(shown_more, terminal, before))
         terminal.type("/mcp__g")
         terminal.until("/mcp__good__greet who [how]  Greets *somebody*.")
         terminal.type("\tAnn\r")

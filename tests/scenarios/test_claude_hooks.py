@@ -343,17 +343,47 @@ async def test_words_of_the_start_and_of_the_prompt_go_with_the_first_message(
     ]
 
 
-async def test_a_stopped_prompt_is_not_heard_by_the_model(
+async def test_a_stopped_prompt_is_neither_heard_by_the_model_nor_kept(
     environ: dict[str, str], project: Path, script: Write
 ) -> None:
     guard = script("if 'secret' in given['prompt']: print('a secret', file=sys.stderr); sys.exit(2)")
     model = ScriptedModel(say("heard"))
     async with opened(environ, model, project, UserPromptSubmit=[group(guard)]) as runtime:
-        session, _ = await asked(runtime, project, "my secret")
-    last = session.log[-1]
-    assert model.requests == []
-    assert isinstance(last, Assistant)
-    assert "a secret" in last.text
+        session = await runtime.session(
+            SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=project)
+        )
+        refused = await session.send("my secret")
+        assert (session.turns, session.log, session.title, model.requests) == (0, (), "", [])
+        heard = await session.send("hello")
+        await session.close()
+        kept = await runtime.store.load(session.id)
+    assert (refused.outcome, refused.turn, refused.reason) == (
+        "interrupted",
+        1,
+        "a secret The message was not sent, and is not kept.",
+    )
+    assert (heard.outcome, heard.turn, [one.text for one in kept.log if isinstance(one, User)]) == (
+        "done",
+        1,
+        ["hello"],
+    )
+    assert "my secret" not in json.dumps(model.requests)
+
+
+async def test_undo_takes_back_a_turn_whole_that_a_hook_had_go_on(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    wants = script('if not given[\'stop_hook_active\']: print(\'{"decision": "block", "reason": "more"}\')')
+    model = ScriptedModel(say("zero"), say("first"), say("second"), say("third", breaks_prefix=True))
+    async with opened(environ, model, project, Stop=[group(wants)]) as runtime:
+        session = await runtime.session(
+            SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=project)
+        )
+        await session.send("hello")
+        assert (session.turns, len(session.log)) == (1, 4)
+        assert await session.undo() == "hello"
+        assert (session.turns, session.log) == (0, ())
+        await session.close()
 
 
 async def test_a_stop_hook_has_the_turn_go_on_until_it_is_satisfied(

@@ -31,12 +31,12 @@ class Person:
     """Somebody who begins a new session."""
 
     def __init__(self, runtime: Any, options: SessionOptions, session: Session) -> None:
-        self.session, self._runtime, self._options = session, runtime, options
+        self.session, self.runtime, self._options = session, runtime, options
 
     async def open(self) -> None:
         """Put a new session in front of the person."""
         await self.session.close()
-        self.session = await self._runtime.session(self._options)
+        self.session = await self.runtime.session(self._options)
 
 
 async def events(session: Session, text: str, *answers: Answer | None) -> list[Event]:

@@ -17,7 +17,7 @@ from hermes.agent.session import Session
 from hermes.lib.text import clip
 from hermes.models.side_calls import SideQuestion
 from hermes.types.goal import Goal
-from hermes.types.message import Assistant, Message, ToolResult, User
+from hermes.types.message import Assistant, Message, ToolResult, User, begins_turn
 
 JUDGING: Final = """You decide how an agent's work on a goal stands after its last turn.
 
@@ -106,7 +106,7 @@ def said_before(log: Sequence[Message]) -> Iterator[str]:
 
 def _begin(log: Sequence[Message]) -> int:
     """Where the last turn begins."""
-    return max((number for number, one in enumerate(log) if isinstance(one, User)), default=0)
+    return max((number for number, one in enumerate(log) if begins_turn(one)), default=0)
 
 
 def _calls(turn: Sequence[Message], quotes: "Quotations") -> Iterator[dict[str, Any]]:

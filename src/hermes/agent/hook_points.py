@@ -11,7 +11,7 @@ from hermes.lib.text import clip
 from hermes.types.actor import Actor
 from hermes.types.delegation import ChildReport
 from hermes.types.event import Notice, TurnFinished
-from hermes.types.message import Assistant, ContextBlock, Message, ToolResult, User
+from hermes.types.message import VERIFICATION, Assistant, ContextBlock, Message, ToolResult, User
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -96,7 +96,7 @@ async def has_more(session: "Session", reply: Assistant, attempt: int) -> bool:
     wanted = await hooks.directive("pre_verify", **_about(session), final_response=reply.text, **more)
     if wanted is None or wanted.action == "approve":
         return False
-    ports, block = session.services.ports, ContextBlock(kind="hook", text=wanted.message, source="pre_verify")
+    ports, block = session.services.ports, ContextBlock(kind="hook", text=wanted.message, source=VERIFICATION)
     origin = session.spec.actor.origin
     await session.append(User(id=ports.token(), at=ports.now(), text=GOES_ON, blocks=(block,), origin=origin))
     why = clip(session.services.redactor.redact(wanted.message), _TOLD)

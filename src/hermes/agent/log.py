@@ -8,7 +8,15 @@ from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
-from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User, speakers
+from hermes.types.message import (
+    Assistant,
+    Compaction,
+    Message,
+    ToolCall,
+    ToolResult,
+    begins_turn,
+    speakers,
+)
 
 
 class PairingError(HermesError):
@@ -35,7 +43,7 @@ class Log(Struct, frozen=True):
     def add(self, message: Message) -> "Log":
         """The log with one more message; PairingError when it may not follow."""
         open_calls, awaits = _after(self.open, self.awaits, message)
-        turns = self.turns + isinstance(message, User)
+        turns = self.turns + begins_turn(message)
         compacted = len(self.messages) if _shortens(message) else self.compacted
         outside = sources((message,), self.outside)
         spoken = self.speakers.union(speakers(message))
@@ -50,14 +58,14 @@ class Log(Struct, frozen=True):
     def turn(self) -> tuple[Message, ...]:
         """The last turn: what a user said, and all that came after it; nothing where nobody said anything."""
         for at in range(len(self.messages) - 1, -1, -1):
-            if isinstance(self.messages[at], User):
+            if begins_turn(self.messages[at]):
                 return self.messages[at:]
         return ()
 
 
 def first_turns(messages: tuple[Message, ...], turns: int) -> tuple[Message, ...]:
     """The messages up to the end of a turn; all of them where there are not so many."""
-    users = [number for number, message in enumerate(messages) if isinstance(message, User)]
+    users = [number for number, message in enumerate(messages) if begins_turn(message)]
     return messages[: users[turns]] if turns < len(users) else messages
 
 

@@ -181,6 +181,14 @@ class Session:
             with contextlib.suppress(SessionClosed):  # then nothing runs
                 self._on_loop(stop.now, reason)
 
+    def refuse(self, reason: str) -> None:
+        """Stop the turn that takes in what was said, and do not keep that: the conversation goes on as if it
+        had not been said. Where it is kept already, the turn is only stopped.
+        """
+        if (stop := self._stop) is not None:
+            with contextlib.suppress(SessionClosed):  # then nothing runs
+                self._on_loop(stop.refuse, reason)
+
     def answer(self, question_id: str, answer: Answer, *, by: Actor | None = None) -> bool:
         """Answer an open question: an approval with a Grant or a Deny, one of the model with a Reply or a
         Deny, TypeError for another kind. False when it is not open (any more), or not addressed to who

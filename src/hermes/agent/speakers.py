@@ -16,7 +16,7 @@ from hermes.store.protocol import SessionStore, Viewer
 from hermes.types.actor import actor_of
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
-from hermes.types.message import Message, User, speakers
+from hermes.types.message import Message, begins_turn, speakers
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -132,5 +132,5 @@ def _begun(log: Sequence[Message]) -> float:
 def _turn_at(log: Sequence[Message], at: float) -> Sequence[Message]:
     """The turn that ran at a time."""
     before = list(takewhile(lambda one: one.at <= at, log))
-    first = next((place for place in reversed(range(len(before))) if isinstance(before[place], User)), 0)
+    first = next((place for place in reversed(range(len(before))) if begins_turn(before[place])), 0)
     return before[first:]

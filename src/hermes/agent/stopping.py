@@ -19,11 +19,18 @@ class TurnStop:
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
         self.reason = ""
+        self.refused = False
+        """Whether what was said is not kept."""
 
     def now(self, reason: str = "") -> None:
         """Stop the turn; of several reasons the first counts."""
         self.reason = self.reason or _in_brackets(reason)
         self.scope.cancel()
+
+    def refuse(self, reason: str) -> None:
+        """Stop the turn, and keep nothing of what was said where that is not kept yet."""
+        self.refused = True
+        self.now(reason)
 
     @property
     def words(self) -> str:

@@ -319,7 +319,7 @@ class TurnFiles:
 
     def _users(self) -> list[User]:
         log = self._session.log if self._session else ()
-        return [one for one in log if isinstance(one, User)]
+        return [one for one in log if isinstance(one, User) and one.begins_turn]
 
     def _about(self, message: str, words: str) -> Checkpoint:
         return Checkpoint(

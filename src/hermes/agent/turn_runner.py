@@ -168,7 +168,8 @@ class TurnRunner:
         if (opened := self._session.opened) is not None:
             await opened.end_turn()
         if self._end is not None:
-            await self._services.recall.heard(self._session, self._text, self._end.text, self._spoken)
+            if not self._stop.refused:
+                await self._services.recall.heard(self._session, self._text, self._end.text, self._spoken)
             await ended(self._session, self._text, self._end)
 
     @property
@@ -185,23 +186,27 @@ class TurnRunner:
         if self._session.awaits_reply:
             await self.say("(This turn was cut off before a reply.)")
         blocks = [*skill_blocks(self._session, self._text)]
-        ports = self._services.ports
         try:
             blocks += await self._services.recall.recalled(self._session, self._text, said.actor)
             blocks += await added_context(self._session, self._text, said.actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
-            news = self._session.mailbox.take_news()
-            user = User(
-                id=ports.token(),
-                at=ports.now(),
-                text=self._text,
-                attachments=said.attachments,
-                blocks=(*blocks, *news, *answer_blocks(self._session, said.output_schema)),
-                origin=said.actor.origin,
-            )
-            with anyio.CancelScope(shield=True), self._kept(news):
-                await self.append(user)
+            if not self._stop.refused:
+                await self._keep(said, blocks)
         await anyio.lowlevel.checkpoint_if_cancelled()
+
+    async def _keep(self, said: UserInput, blocks: Sequence[ContextBlock]) -> None:
+        """Append what somebody said, with what goes before it; nothing cuts this short."""
+        ports, news = self._services.ports, self._session.mailbox.take_news()
+        user = User(
+            id=ports.token(),
+            at=ports.now(),
+            text=self._text,
+            attachments=said.attachments,
+            blocks=(*blocks, *news, *answer_blocks(self._session, said.output_schema)),
+            origin=said.actor.origin,
+        )
+        with anyio.CancelScope(shield=True), self._kept(news):
+            await self.append(user)
 
     async def say(self, text: str) -> None:
         """Append words of the assistant that no model wrote."""
@@ -349,14 +354,14 @@ class TurnRunner:
             self._spoken = frozenset(origins(session.whole_log.turn))
             last = session.log[-1] if session.log else None
             answer = last.text if isinstance(last, Assistant) and last.id != self._before else ""
-            if not session.title:
+            if not (session.title or self._stop.refused):
                 with contextlib.suppress(StoreError):  # the end is told whatever becomes of the name
                     await name(session, self._text, answer if outcome == "done" else "")
         own = session.opened.gate.take_refused() if session.opened else ()
         refused = (*own, *session.children.take_refused())
         self._end = session.emit(
             TurnFinished(
-                turn=session.turns,
+                turn=self._number,
                 outcome="refused" if refused and outcome == "done" and not session.spec.attended else outcome,
                 text=answer,
                 usage=session.usage - self._used,

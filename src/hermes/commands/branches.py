@@ -35,7 +35,7 @@ async def rewind(talk: CommandContext, argument: str) -> None:
     """Go back to before a turn, in a new session, and put what was said then back into the input."""
     idle(talk)
     session = opened(talk)
-    said = [one.text for one in session.log if isinstance(one, User)]
+    said = [one.text for one in session.log if isinstance(one, User) and one.begins_turn]
     if not argument.isdecimal() or not 1 <= int(argument) <= len(said):
         raise HermesError(f"/rewind takes the number of one of the {len(said)} turns of this session.")
     turn, row = int(argument), None

@@ -52,6 +52,11 @@ def at_home(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(name for name in found if not name.startswith("*"))
 
 
+def anywhere(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The names that count wherever they lie; some have stars."""
+    return tuple(name for name in _all(kind) if name[0] not in "~/")
+
+
 def of_machine(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The paths among the machine's own folders; some have stars."""
     return tuple(name for name in _all(kind) if name.startswith("/"))
@@ -150,7 +155,7 @@ def _paths(kind: Mapping[str, tuple[str, ...]]) -> str:
     """One expression for all; it fits a path that is one of them or lies below."""
     homes = [_pattern(name[2:], "[^/]*") for name in _all(kind) if name.startswith("~/")]
     tops = [_pattern(name[1:], "[^/]*") for name in _all(kind) if name.startswith("/")]
-    names = [_pattern(name, "[^/]*") for name in _all(kind) if name[0] not in "~/"]
+    names = [_pattern(name, "[^/]*") for name in anywhere(kind)]
     found = {f"^{_HOME}": homes, "^/": tops, "(?:^|/)": names}
     return "|".join(f"{before}(?:{'|'.join(some)})(?:/|$)" for before, some in found.items() if some)
 

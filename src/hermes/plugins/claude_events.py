@@ -31,7 +31,7 @@ _TOLD: Final = 2_000
 _TOO_MANY: Final = "This call is {count} at once for its hooks; make it in parts of {most} at most."
 _UNSHOWN: Final = "Its hooks could not be shown this call: {}"
 _OTHERWISE: Final = "{} wants other arguments; make the call with these, if that is what you want: {}"
-_STAYS: Final = "A hook stopped this message: {} It stays in the conversation; /undo takes it out."
+_NOT_KEPT: Final = "The message was not sent, and is not kept."
 
 
 class ClaudeChoice(Protocol):
@@ -163,8 +163,8 @@ class ClaudeEvents(Struct, kw_only=True):
             return None
         words = [self.begun.pop(str(offered["session_id"]), "")]
         said = await self._said("UserPromptSubmit", "", {"prompt": offered["user_message"]}, place)
-        if why := said.stops or said.blocks:
-            self._stop(place, _STAYS.format(why))
+        if (why := said.stops or said.blocks) and place.session is not None:
+            place.session.refuse(f"{why} {_NOT_KEPT}")
         return "\n".join(filter(None, (*words, said.context, said.printed))) or None
 
     async def about_to_end(self, **offered: Any) -> Any:

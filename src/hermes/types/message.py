@@ -17,6 +17,8 @@ from msgspec import Struct
 from hermes.types.usage import NO_USAGE, Stop, Usage
 
 CONTINUATION = "continuation"
+VERIFICATION = "pre_verify"
+"""The source of a block that has a turn go on."""
 """The origin of what asks a model to go on with a reply; no log holds such a message."""
 
 
@@ -135,6 +137,11 @@ class User(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=Tr
         """All that the model reads."""
         return f"{self.context}\n\n{self.text}" if self.context else self.text
 
+    @property
+    def begins_turn(self) -> bool:
+        """Whether a turn begins here, and does not go on because a hook wants that."""
+        return all(block.source != VERIFICATION for block in self.blocks)
+
 
 class Cut(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Where a reply was cut by its length and continued: how much of its text, reasoning and own items of the
@@ -233,6 +240,11 @@ class Compaction(Struct, frozen=True, kw_only=True, weakref=True, forbid_unknown
 
 
 Message = User | Assistant | ToolResult | Compaction
+
+
+def begins_turn(message: "Message") -> bool:
+    """Whether a turn begins with a message."""
+    return isinstance(message, User) and message.begins_turn
 
 
 def speakers(message: Message) -> tuple[str, ...]:

@@ -105,7 +105,8 @@ class Steps:
             self._tell_held()
             self._told(failure_lines(end.failure, _WHOLE, fix=_FIXES.get(end.failure.reason, "")))
         elif end.outcome == "interrupted":
-            sys.stderr.write("hermes: stopped.\n")
+            why = f": {end.reason}" if end.reason else "."
+            sys.stderr.write(f"hermes: stopped{visible(self._redact(why))}\n")
         else:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":

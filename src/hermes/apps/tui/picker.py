@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from hermes.lib.text import strip_escapes
 from hermes.present.spans import Line, Span, cut, cut_text, fitting, line, wrap
-from hermes.types.message import Assistant, Message, User
+from hermes.types.message import Assistant, Message, User, begins_turn
 
 if TYPE_CHECKING:
     from hermes.store.protocol import SessionRow
@@ -102,7 +102,7 @@ def _row(row: "SessionRow", now: float, width: int, *, chosen: bool) -> Line:
 
 def last_exchange(log: "Sequence[Message]") -> tuple[str, str]:
     """The last message of a person in a log, and the last words that answer it."""
-    place = next((at for at in reversed(range(len(log))) if isinstance(log[at], User)), len(log))
+    place = next((at for at in reversed(range(len(log))) if begins_turn(log[at])), len(log))
     asked = [one.text for one in log[place : place + 1] if isinstance(one, User)]
     answers = [one.text for one in log[place:] if isinstance(one, Assistant) and one.text.strip()]
     return "".join(asked), "".join(answers[-1:])

@@ -6,14 +6,14 @@ from hermes.agent.session import Session
 from hermes.present.lines import compaction_line, tool_lines, user_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import Line, line
-from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User, begins_turn
 from hermes.types.tool import ToolEntry
 
 
 def replay_lines(session: Session, width: int, *, turns: int) -> list[Line]:
     """The last `turns` turns of a session, and a line that says how many came before."""
     log, tools = session.log, session.tools.tools
-    starts = [number for number, message in enumerate(log) if isinstance(message, User)]
+    starts = [number for number, message in enumerate(log) if begins_turn(message)]
     first = starts[-min(turns, len(starts))] if starts and turns else len(log)
     earlier = sum(1 for start in starts if start < first)
     rows: list[Line] = (

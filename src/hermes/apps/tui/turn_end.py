@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from hermes.lib.text import duration
 from hermes.present.lines import failure_lines
-from hermes.present.spans import Line, line
+from hermes.present.spans import Line, line, wrap
 from hermes.types.event import TurnFinished
 from hermes.types.message import Assistant
 
@@ -33,7 +33,9 @@ def end_rows(event: TurnFinished, width: int, *, key: str, config_fix: str) -> l
         "failed": "the turn failed",
         "cut": "the answer is not whole",
     }.get(event.outcome)
-    return [line(f"✗ {said} · {duration(event.seconds)}", "warning")] if said else []
+    why = f": {event.reason}" if event.reason else ""
+    told = line(f"✗ {said}{why} · {duration(event.seconds)}", "warning")
+    return wrap(told, width, rest=line("  ")) if said else []
 
 
 def is_remark(reply: Assistant) -> bool:

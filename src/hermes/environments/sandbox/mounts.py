@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.config.home import other_homes
-from hermes.config.sensitive import at_home, of_machine, sensitive
+from hermes.config.sensitive import anywhere, at_home, of_machine, sensitive
 from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
 from hermes.environments.sandbox.planted import Watched
 from hermes.environments.sandbox.snapshot import on_the_way
@@ -130,6 +130,7 @@ def default_mounts(
     secrets = [place / name for place in homes for name in at_home(table.secrets)]
     others = [path for path in other_homes(hermes_home, home) if not workspace.is_relative_to(path)]
     starts = [place / name for place in homes for name in at_home(table.starts)]
+    starts += [workspace / name for name in anywhere(table.starts)]
     if _is_root():
         secrets += map(Path, of_machine(table.secrets))
         starts += map(Path, of_machine(table.starts))

@@ -43,8 +43,8 @@ _ENV_NAMES: Final = (".env", ".envrc", ".env.local")
 """What such a file is mostly called: a pattern that one of them fits means it."""
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
 _RUNS_LATER: Final = re.compile(
-    r"(?:^|/)\.(?:husky|idea|devcontainer)(?:/|$)"
-    r"|(?:^|/)\.(?:hg/hgrc|pre-commit-config\.ya?ml|vscode/(?:tasks|launch)\.json)$"
+    r"(?:^|/)\.(?:husky|idea|devcontainer|claude/hooks)(?:/|$)"
+    r"|(?:^|/)\.(?:hg/hgrc|pre-commit-config\.ya?ml|vscode/(?:tasks|launch)\.json|claude/settings(?:\.local)?\.json)$"
 )
 _ROOT_OF_PROCESS: Final = re.compile(r"^/proc/[^/]+(?:/task/[^/]+)?/root(?=/|$)")
 _DIRECTORY_OF_PROCESS: Final = re.compile(r"^/proc/(?:self|thread-self)/cwd(?=/|$)")
@@ -164,7 +164,7 @@ def start_words(path: str, shown: str, folders: Map) -> str:
 
 
 def runs_later(path: str) -> bool:
-    """Whether a file in a repository makes a later git command run code."""
+    """Whether a file in a repository makes git, or another program of the user's, run code later."""
     return steers_git(path) or bool(_RUNS_LATER.search(path))
 
 
