@@ -62,10 +62,20 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.xdist_group(shared))
 
 
+ONE_LOOP = frozenset({"contracts", "crash", "escapes", "mcp_servers"})
+"""What tries kernels, machines elsewhere and other programs, not our loop: on one of the two in the short form, on both in the long."""
+
+
+def on_second_loop(item: pytest.Item) -> bool:
+    """Whether a test of such a folder is the one on the other loop."""
+    second = hasattr(item, "callspec") and item.callspec.params.get("anyio_backend") == "trio"
+    return second and not ONE_LOOP.isdisjoint(item.path.parts)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     left_out = set()
     if not config.getoption("--long"):
-        left_out |= {item for item in items if item.get_closest_marker("slow")}
+        left_out |= {item for item in items if item.get_closest_marker("slow") or on_second_loop(item)}
     if config.getoption("--fast"):
         left_out |= {item for item in items if shared_by(item)}
     if left_out:

@@ -23,8 +23,7 @@ from hermes.config.sections import Settings
 from hermes.lib.aio import in_tool_thread
 from hermes.tools.registry import tool_error
 from hermes.types.error import ContextOverflow
-from hermes.types.message import Assistant, Compaction, Message
-from hermes.types.usage import Usage
+from hermes.types.message import Compaction, Message
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ class AdaptedContext:
             return self._engine.compress([*tables], **taken(self._engine.compress, **asked))
 
     def _hear(self, wanted: ContextRequest) -> None:
-        """Tell the engine of the model, and of what the last request has used."""
+        """Tell the engine of the model."""
         endpoint = wanted.endpoint
         if (model := (endpoint.full_name, endpoint.base_url)) != self._model:
             about = {"base_url": endpoint.base_url, "provider": endpoint.provider, "api_key": ""}
@@ -102,9 +101,6 @@ class AdaptedContext:
             update = self._engine.update_model
             update(endpoint.model, endpoint.context_window, **taken(update, **about))
             self._model = model
-        replies = (one for one in reversed(wanted.log.messages) if isinstance(one, Assistant))
-        if (last := next(replies, None)) is not None and last.usage.input_tokens:
-            self._engine.update_from_response(_used(last.usage))
 
     def _tell(self, error: Exception) -> None:
         name, kind = getattr(self._engine, "name", "?"), type(error).__name__
@@ -180,31 +176,33 @@ def _words(table: Mapping[str, Any]) -> str:
     return "\n".join(str(part["text"]) for part in content if part.get("type") == "text")
 
 
-def _used(usage: Usage) -> dict[str, int]:
+def _used(usage: Mapping[str, int]) -> dict[str, int]:
     """What a request used, by the names of chat completions."""
-    prompt, reply = usage.input_tokens, usage.output_tokens
+    prompt, reply = usage["input_tokens"], usage["output_tokens"]
     return {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
 
 
 def attach(context: Any, engine: Any, chosen: Callable[[], bool]) -> None:
-    """Offer the engine's tools, and tell it of sessions, as long as the settings choose it."""
-
-    def when_chosen(tell: Callable[..., object]) -> Callable[..., None]:
-        def told(session_id: str) -> None:
-            if chosen():
-                tell(session_id)
-
-        return told
-
-    context.register_hook("on_session_start", when_chosen(engine.on_session_start))
-    context.register_hook(
-        "on_session_finalize", when_chosen(lambda session: engine.on_session_end(session, []))
-    )
-    context.register_hook("on_session_reset", when_chosen(lambda _session: engine.on_session_reset()))
+    """Offer the engine's tools, and tell it of sessions and replies, as long as the settings choose it."""
+    tells: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
+        "on_session_start": lambda told: engine.on_session_start(told["session_id"]),
+        "on_session_finalize": lambda told: engine.on_session_end(told["session_id"], []),
+        "on_session_reset": lambda _: engine.on_session_reset(),
+        "post_api_request": lambda told: engine.update_from_response(_used(told["usage"])),
+    }
+    for point, tell in tells.items():
+        context.register_hook(point, partial(_when_chosen, chosen, tell))
     for one in engine.get_tool_schemas():
         schema = one.get("function", one)
         run = partial(_run, engine, str(schema["name"]))
         context.register_tool(str(schema["name"]), TOOLSET, schema, run, check_fn=chosen)
+
+
+def _when_chosen(
+    chosen: Callable[[], bool], tell: Callable[[Mapping[str, Any]], object], /, **told: Any
+) -> None:
+    if chosen():
+        tell(told)
 
 
 def _run(engine: Any, tool: str, args: dict[str, Any], **_keywords: Any) -> str:
