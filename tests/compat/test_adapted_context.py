@@ -163,16 +163,24 @@ async def test_an_engine_hears_of_the_model_and_of_what_was_used() -> None:
     assert (engine.context_length, engine.threshold_tokens, engine.used) == (1_000, 750, {})
 
 
-async def test_an_engine_that_fails_is_named_and_ours_stands_in(caplog: pytest.LogCaptureFixture) -> None:
-    engine = adapted(Shortening(SHORTENERS["fails"]))
+def leaves(_: Tables) -> Tables:
+    raise SystemExit(1)
+
+
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [(SHORTENERS["fails"], "IndexError: list index out of range"), (leaves, "SystemExit: 1")],
+)
+async def test_an_engine_that_fails_is_named_and_ours_stands_in(
+    caplog: pytest.LogCaptureFixture, fails: Callable[[Tables], Any], told: str
+) -> None:
+    engine = adapted(Shortening(fails))
     wanted = request(conversation(40), answering("## Goal\n- Build it [1]"), ports(), window=4_000)
     entry = await engine.make_room(wanted)
     assert isinstance(entry, Compaction)
     assert entry.after < entry.before
     (record,) = caplog.records
-    assert record.getMessage() == (
-        "The context engine shortening failed, and ours stands in: IndexError: list index out of range"
-    )
+    assert record.getMessage() == (f"The context engine shortening failed, and ours stands in: {told}")
 
 
 PLUGIN = """

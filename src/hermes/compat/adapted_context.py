@@ -21,6 +21,7 @@ from hermes.compat.conversation import as_tables
 from hermes.compat.keywords import taken
 from hermes.config.sections import Settings
 from hermes.lib.aio import in_tool_thread
+from hermes.tools.discovery import error_words
 from hermes.tools.registry import tool_error
 from hermes.types.error import ContextOverflow
 from hermes.types.message import Compaction, Message
@@ -65,7 +66,7 @@ class AdaptedContext:
         try:
             self._hear(wanted)
             return bool(self._engine.should_compress(size))
-        except Exception as error:  # noqa: BLE001  # the boundary of a stranger's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # the boundary of a stranger's code
             self._tell(error)
             return self._ours.is_full(wanted)
         finally:
@@ -89,8 +90,12 @@ class AdaptedContext:
         return weighed or await self._ours.make_room(wanted, overflow=overflow, focus=focus)
 
     def _compressed(self, tables: list[dict[str, Any]], asked: Mapping[str, Any]) -> Any:
-        with self._lock:
-            return self._engine.compress([*tables], **taken(self._engine.compress, **asked))
+        """What the engine makes of them; in a thread, where nothing but its own fault ends a program."""
+        try:
+            with self._lock:
+                return self._engine.compress([*tables], **taken(self._engine.compress, **asked))
+        except BaseException as error:
+            raise RuntimeError(error_words(error)) from error
 
     def _hear(self, wanted: ContextRequest) -> None:
         """Tell the engine of the model."""
@@ -102,9 +107,13 @@ class AdaptedContext:
             update(endpoint.model, endpoint.context_window, **taken(update, **about))
             self._model = model
 
-    def _tell(self, error: Exception) -> None:
-        name, kind = getattr(self._engine, "name", "?"), type(error).__name__
-        logger.warning("The context engine %s failed, and ours stands in: %s: %s", name, kind, error)
+    def _tell(self, error: BaseException) -> None:
+        name = getattr(self._engine, "name", "?")
+        logger.warning(
+            "The context engine %s failed, and ours stands in: %s",
+            name,
+            error_words(error.__cause__ or error),
+        )
 
 
 class _Given(Struct, frozen=True, kw_only=True):
@@ -193,9 +202,12 @@ def attach(context: Any, engine: Any, chosen: Callable[[], bool]) -> None:
     for point, tell in tells.items():
         context.register_hook(point, partial(_when_chosen, chosen, tell))
     for one in engine.get_tool_schemas():
-        schema = one.get("function", one)
-        run = partial(_run, engine, str(schema["name"]))
-        context.register_tool(str(schema["name"]), TOOLSET, schema, run, check_fn=chosen)
+        try:
+            schema = one.get("function", one)
+            run = partial(_run, engine, str(schema["name"]))
+            context.register_tool(str(schema["name"]), TOOLSET, schema, run, check_fn=chosen)
+        except Exception as error:  # noqa: BLE001  # one tool that cannot be is refused alone
+            context.refused.append(f"a tool of the context engine was refused: {error_words(error)}")
 
 
 def _when_chosen(
