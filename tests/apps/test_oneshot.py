@@ -302,6 +302,19 @@ def test_json_lines_say_that_older_messages_are_summed_up_and_what_came_of_it(
     assert (made["kind"], made["dropped"], made["after"] < made["before"]) == ("compaction", 0, True)
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_why_a_hook_refused_what_was_said_is_told(
+    run: Run, environ: dict[str, str], form: tuple[str, ...]
+) -> None:
+    Path(environ["HERMES_HOME"]).mkdir(parents=True, exist_ok=True)
+    refuses = {"hooks": [{"type": "command", "command": "echo no secrets >&2; exit 2"}]}
+    chosen = {"hooks": {"UserPromptSubmit": [refuses]}, "hooks_auto_accept": True}
+    Path(environ["HERMES_HOME"], "config.yaml").write_text(json.dumps(chosen))
+    done = ask(run, ScriptedModel("never"), *form, "-z", "sk-1")
+    assert done.returncode == 130
+    assert "stopped: no secrets The message was not sent, and is not kept." in done.stderr + done.stdout
+
+
 def test_json_lines_have_what_a_call_changed(run: Run, work: Path) -> None:
     (work / "a.txt").write_text("one\n")
     model = ScriptedModel(

@@ -72,7 +72,7 @@ class JsonLines:
             case Added():
                 self._added(event.message)
             case TurnFinished():
-                self._failed(event)
+                self._ended(event)
             case TurnStarted() | StepStarted() | PrefixBroken() | Titled():
                 pass
             case ThinkingDelta() | ToolProgress():
@@ -158,7 +158,12 @@ class JsonLines:
                 )
             )
 
-    def _failed(self, end: TurnFinished) -> None:
+    def _ended(self, end: TurnFinished) -> None:
+        """Why a turn was stopped, or what made it fail."""
+        if end.reason:
+            doing, seconds = self._activity()
+            text = self._redact(f"stopped: {end.reason}")
+            self._write(kinds.NoticeLine(level="warning", text=text, doing=doing, seconds=seconds))
         if (failure := end.failure) is not None:
             self._write(
                 kinds.ErrorLine(
