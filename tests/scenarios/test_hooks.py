@@ -201,6 +201,17 @@ async def test_a_hook_has_a_turn_go_on_at_most_three_times(ask: Any) -> None:
     assert (blocks, session.log[-1].text) == (["check 1", "check 2", "check 3"], "four")
 
 
+async def test_what_hooks_say_to_the_model_holds_no_known_secret(ask: Any, environ: dict[str, str]) -> None:
+    environ["OPENROUTER_API_KEY"] = "sk-or-v1-0123456789abcdef0123456789abcdef"
+    says = {"action": "continue", "message": f"check {environ['OPENROUTER_API_KEY']}"}
+    callbacks = {"pre_llm_call": lambda: environ["OPENROUTER_API_KEY"], "pre_verify": lambda: says}
+    model = ScriptedModel(*(say(word) for word in "abcd"))
+    session, heard = await ask(model, callbacks)
+    blocks = [one.text for message in session.log if isinstance(message, User) for one in message.blocks]
+    assert blocks == ["[redacted]", *["check [redacted]"] * 3]
+    assert "0123456789abcdef" not in json.dumps(model.requests) + repr(heard)
+
+
 async def test_requests_are_told_before_they_are_sent_and_how_they_ended(ask: Any) -> None:
     told: list[Any] = []
     keys = ("api_call_count", "user_message", "provider", "message_count")

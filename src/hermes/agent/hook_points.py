@@ -70,7 +70,8 @@ async def added_context(session: "Session", text: str, actor: Actor) -> tuple[Co
         is_first_turn=session.turns == 0,
         sender_id=actor.id,
     )
-    return tuple(ContextBlock(kind="hook", text=one, source="pre_llm_call") for one in words)
+    known = map(session.services.redactor.redact, words)
+    return tuple(ContextBlock(kind="hook", text=one, source="pre_llm_call") for one in known)
 
 
 async def transformed(session: "Session", reply: Assistant) -> Assistant:
@@ -96,11 +97,11 @@ async def has_more(session: "Session", reply: Assistant, attempt: int) -> bool:
     wanted = await hooks.directive("pre_verify", **_about(session), final_response=reply.text, **more)
     if wanted is None or wanted.action == "approve":
         return False
-    ports, block = session.services.ports, ContextBlock(kind="hook", text=wanted.message, source=VERIFICATION)
+    ports, words = session.services.ports, session.services.redactor.redact(wanted.message)
+    block = ContextBlock(kind="hook", text=words, source=VERIFICATION)
     origin = session.spec.actor.origin
     await session.append(User(id=ports.token(), at=ports.now(), text=GOES_ON, blocks=(block,), origin=origin))
-    why = clip(session.services.redactor.redact(wanted.message), _TOLD)
-    session.emit(Notice(level="info", text=f"A hook has the turn go on: {why}"))
+    session.emit(Notice(level="info", text=f"A hook has the turn go on: {clip(words, _TOLD)}"))
     return True
 
 
