@@ -309,6 +309,86 @@ async def test_a_command_decides_in_json(
     assert len(model.requests) == (1 if "continue" in answer else 2)
 
 
+DENIES = '{"decision": "block", "reason": "never"}'
+UNREAD: Sequence[tuple[str, str]] = (
+    (f"print({DENIES!r}.replace('never', 'x' * 1_000_000))", "it is longer than 1000000 bytes."),
+    ('print(\'{"decision": "block", \')', "it is no JSON: "),
+    (f"sys.stdout.buffer.write({DENIES!r}.encode('utf-16'))", "it is no JSON: "),
+    ("print(chr(0) + '{}')", "it is no JSON: "),
+    ('print(\'{"decision": "DENY"}\')', "decision takes approve, allow, block or deny, not 'DENY'."),
+    (
+        "print(json.dumps({'hookSpecificOutput': {'permissionDecision': 'DENY'}}))",
+        "hookSpecificOutput.permissionDecision takes allow, deny, ask or defer, not 'DENY'.",
+    ),
+    ('print(\'{"continue": "false"}\')', "continue: expected"),
+)
+
+
+@pytest.mark.parametrize(("code", "why"), UNREAD)
+async def test_an_answer_that_cannot_be_read_blocks_what_its_command_guards_and_is_told_elsewhere(
+    environ: dict[str, str], project: Path, script: Write, code: str, why: str
+) -> None:
+    command = script(code)
+    hooks = {"PreToolUse": [group(command, "Bash")], "UserPromptSubmit": [group(command)]}
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, **hooks) as runtime:
+        session, notices = await asked(runtime, project)
+    said = f"{command} has given an answer that cannot be read: {why}"
+    assert json.loads(results(session)[0])["error"].startswith(f"hook PreToolUse: {said}")
+    assert notices[0].startswith(f"hook UserPromptSubmit: {said}")
+
+
+async def test_a_command_in_our_form_blocks_with_an_answer_that_cannot_be_read(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    command = script('print(\'{"decision": "block", \')')
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[{"command": command}]) as runtime:
+        session, _ = await asked(runtime, project)
+    why = f"hook PreToolUse: {command} has given an answer that cannot be read: it is no JSON: "
+    assert json.loads(results(session)[0])["error"].startswith(why)
+
+
+@pytest.mark.parametrize("answer", ["chr(0xfeff) + deny", "json.dumps({'permissionDecision': 'deny'})"])
+async def test_a_mark_before_an_answer_is_passed_over_and_a_decision_holds_at_its_top_too(
+    environ: dict[str, str], project: Path, script: Write, answer: str
+) -> None:
+    command = script(f"deny = {DENIES!r}\nsys.stdout.buffer.write(({answer}).encode())")
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, PreToolUse=[group(command, "Bash")]) as runtime:
+        session, _ = await asked(runtime, project)
+    assert results(session) in ([blocked("never")], [blocked(f"hook PreToolUse: {command} blocked it.")])
+
+
+LONG = "'begins' + 'x' * 500_000 + 'ends'"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"print({LONG}, file=sys.stderr); sys.exit(2)",
+        f"print(json.dumps({{'decision': 'block', 'reason': {LONG}}}))",
+        f"print(json.dumps({{'hookSpecificOutput': {{'updatedInput': {{'command': {LONG}}}}}}}))",
+    ],
+)
+async def test_a_reason_is_as_long_as_a_model_may_read(
+    environ: dict[str, str], project: Path, script: Write, code: str
+) -> None:
+    command = script(f"if given['hook_event_name'] == 'PreToolUse':\n    {code}")
+    context = script(f"print(json.dumps({{'systemMessage': {LONG}}})) if 0 else print({LONG})")
+    hooks = {
+        "PreToolUse": [group(command, "Bash"), {"command": command}],
+        "UserPromptSubmit": [group(context)],
+    }
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, **hooks) as runtime:
+        session, _ = await asked(runtime, project)
+    given = [*results(session), *words(session)[1:]]
+    assert [("begins" in one, "x ends" in one or "xends" in one, len(one) < 20_100) for one in given] == [
+        (True, True, True)
+    ] * len(given)
+
+
 async def test_an_allowing_hook_allows_nothing_that_the_rules_refuse(
     environ: dict[str, str], project: Path, script: Write
 ) -> None:

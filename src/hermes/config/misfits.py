@@ -2,7 +2,7 @@
 
 import re
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -44,7 +44,7 @@ def _inner(kind: Any, field: str) -> Any:
         found = (_inner(one, field) for one in get_args(kind))
         return next((one for one in found if one is not None), None)
     if isinstance(kind, type) and issubclass(kind, Struct):
-        return get_type_hints(kind, include_extras=True).get(field)
+        return {one.encode_name: one.type for one in msgspec.structs.fields(kind)}.get(field)
     return _inner(get_args(kind)[0], field) if get_origin(kind) is Annotated else [None, *get_args(kind)][-1]
 
 

@@ -1,12 +1,28 @@
 """What a command written for Claude Code answers: by its exit code, in JSON, or in words."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hermes.plugins.hook_process import BLOCKS, HookRun
+from hermes.config.misfits import misfit
+from hermes.lib.text import clip
+from hermes.plugins.claude_hooks import ClaudeHook
+from hermes.plugins.hook_process import BLOCKS, FOR_MODEL, HookRun, UnreadableAnswer
+
+FOR_PERSON: Final = 2_000
+"""Letters of a hook's words that a person is shown."""
+_LONGEST: Final[Mapping[str, int]] = {
+    "stops": FOR_PERSON,
+    "blocks": FOR_MODEL,
+    "asks": FOR_PERSON,
+    "context": FOR_MODEL,
+    "printed": FOR_MODEL,
+    "told": FOR_PERSON,
+}
+_UNREAD: Final = "{} has given an answer that cannot be read: {}."
 
 
 class ClaudeAnswer(Struct, frozen=True, kw_only=True):
@@ -24,54 +40,75 @@ class ClaudeAnswer(Struct, frozen=True, kw_only=True):
     arguments: Mapping[str, Any] | None = None
 
 
-def answer_of_claude(words: str, ran: HookRun) -> ClaudeAnswer:
-    """The answer of a command that people know by these words."""
+class ClaudeDecision(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an answer may say of a call, as Claude Code has it."""
+
+    permission_decision: Literal["allow", "deny", "ask", "defer"] | None = None
+    permission_decision_reason: str | None = None
+    additional_context: str | None = None
+    updated_input: dict[str, Any] | None = None
+
+
+class ClaudeJson(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An answer in JSON, as Claude Code has it; a decision about a call may stand at its top, too."""
+
+    continue_: bool | None = msgspec.field(default=None, name="continue")
+    stop_reason: str | None = None
+    decision: Literal["approve", "allow", "block", "deny"] | None = None
+    reason: str | None = None
+    system_message: str | None = None
+    permission_decision: Literal["allow", "deny", "ask", "defer"] | None = None
+    permission_decision_reason: str | None = None
+    hook_specific_output: ClaudeDecision | None = None
+
+
+def answer_of_claude(one: ClaudeHook, ran: HookRun) -> ClaudeAnswer:
+    """The answer of a command, as long as it may be. One that cannot be read blocks what the command guards,
+    and is told elsewhere.
+    """
+    try:
+        return _bounded(_answer(one.words, ran))
+    except UnreadableAnswer as error:
+        why = _UNREAD.format(one.words, error)
+        return _bounded(ClaudeAnswer(blocks=why) if one.guards else ClaudeAnswer(told=why))
+
+
+def together(answers: Iterable[ClaudeAnswer]) -> ClaudeAnswer:
+    """What several answers come to, no longer than one of them may be."""
+    every = list(answers)
+    joined = {name: "\n".join(filter(None, (getattr(one, name) for one in every))) for name in _LONGEST}
+    return _bounded(replace(ClaudeAnswer(), **joined))
+
+
+def _bounded(answer: ClaudeAnswer) -> ClaudeAnswer:
+    return replace(answer, **{name: clip(getattr(answer, name), most) for name, most in _LONGEST.items()})
+
+
+def _answer(words: str, ran: HookRun) -> ClaudeAnswer:
     if ran.code == BLOCKS:
         return ClaudeAnswer(blocks=ran.errors.strip() or f"{words} blocked it.")
     if ran.code != 0:
         return ClaudeAnswer(told=f"{words} {ran.how}")
+    found = ran.answer()
+    if found is None:
+        return ClaudeAnswer(printed=ran.printed)
     try:
-        found = msgspec.json.decode(ran.output)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return ClaudeAnswer(printed=ran.output.strip())
-    return _decoded(words, found) if isinstance(found, dict) else ClaudeAnswer(printed=ran.output.strip())
+        return _decoded(words, msgspec.convert(found, ClaudeJson))
+    except msgspec.ValidationError as error:
+        raise UnreadableAnswer(misfit(error, ClaudeJson)) from error
 
 
-def together(answers: Iterable[ClaudeAnswer]) -> ClaudeAnswer:
-    """What several answers come to."""
-    every = list(answers)
+def _decoded(words: str, answer: ClaudeJson) -> ClaudeAnswer:
+    special = answer.hook_specific_output or ClaudeDecision()
+    decisions = {special.permission_decision, answer.permission_decision}
+    reasons = (special.permission_decision_reason, answer.permission_decision_reason, answer.reason)
+    reason = next(filter(None, reasons), "")
+    blocks = answer.decision in {"block", "deny"} or "deny" in decisions
     return ClaudeAnswer(
-        stops=_lines(one.stops for one in every),
-        blocks=_lines(one.blocks for one in every),
-        asks=_lines(one.asks for one in every),
-        context=_lines(one.context for one in every),
-        printed=_lines(one.printed for one in every),
-        told=_lines(one.told for one in every),
-    )
-
-
-def _lines(words: Iterable[str]) -> str:
-    return "\n".join(filter(None, words))
-
-
-def _decoded(words: str, answer: dict[str, Any]) -> ClaudeAnswer:
-    special = answer.get("hookSpecificOutput")
-    special = special if isinstance(special, dict) else {}
-    decision = special.get("permissionDecision")
-    reason = _text(special.get("permissionDecisionReason")) or _text(answer.get("reason"))
-    blocks = answer.get("decision") in {"block", "deny"} or decision == "deny"
-    updated = special.get("updatedInput")
-    return ClaudeAnswer(
-        stops=(_text(answer.get("stopReason")) or f"{words} stopped it.")
-        if answer.get("continue") is False
-        else "",
+        stops=(answer.stop_reason or f"{words} stopped it.") if answer.continue_ is False else "",
         blocks=(reason or f"{words} blocked it.") if blocks else "",
-        asks=(reason or f"{words} wants you to look at this") if decision in {"ask", "defer"} else "",
-        context=_text(special.get("additionalContext")),
-        told=_text(answer.get("systemMessage")),
-        arguments=updated if isinstance(updated, dict) else None,
+        asks=(reason or f"{words} wants you to look at this") if decisions & {"ask", "defer"} else "",
+        context=special.additional_context or "",
+        told=answer.system_message or "",
+        arguments=special.updated_input,
     )
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -13,9 +13,10 @@ from msgspec import Struct, field
 from hermes.agent.prompt.context_files import repository_top
 from hermes.agent.services import SessionSource
 from hermes.lib.text import clip
-from hermes.plugins.claude_answers import ClaudeAnswer, answer_of_claude, together
+from hermes.plugins.claude_answers import FOR_PERSON, ClaudeAnswer, answer_of_claude, together
 from hermes.plugins.claude_calls import ClaudeCall, absolute_from, calls_of, response_of, with_words
 from hermes.plugins.claude_hooks import ClaudeHook
+from hermes.plugins.hook_process import FOR_MODEL
 from hermes.tools.arguments import ArgumentError, compiled
 from hermes.types.event import Notice
 
@@ -26,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 MOST: Final = 50
 """Calls of Claude Code that one of ours may be; each is shown to each command."""
-_TOLD: Final = 2_000
-"""Letters of a hook's words that the user is shown."""
 _TOO_MANY: Final = "This call is {count} at once for its hooks; make it in parts of {most} at most."
 _UNSHOWN: Final = "Its hooks could not be shown this call: {}"
 _OTHERWISE: Final = "{} wants other arguments; make the call with these, if that is what you want: {}"
@@ -62,7 +61,7 @@ class HookPlace(Struct, frozen=True, kw_only=True):
         """Have the user see these words; without a session they are logged."""
         if words and self.session is not None:
             known = self.session.services.redactor.redact(words)
-            self.session.emit(Notice(level="info", text=clip(known, _TOLD)))
+            self.session.emit(Notice(level="info", text=clip(known, FOR_PERSON)))
         elif words:
             logger.warning("%s", words)
 
@@ -138,8 +137,8 @@ class ClaudeEvents(Struct, kw_only=True):
                 if why := answer.stops or answer.blocks or _otherwise(one, call, answer):
                     self._stop(place, answer.stops)
                     return _block(why)
-                asks.append(answer.asks)
-        why = "\n".join(filter(None, asks))
+                asks.append(answer)
+        why = together(asks).asks
         return {"action": "approve", "message": why} if why else None
 
     async def after_call(self, **offered: Any) -> str | None:
@@ -228,7 +227,7 @@ class ClaudeEvents(Struct, kw_only=True):
                 continue
             named = {"tool_name": call.named(name)} if "tool_input" in told else {}
             ran = await one.program(place.project, self.environ).run({**_base(event, place), **told, **named})
-            answer = answer_of_claude(one.words, ran)
+            answer = answer_of_claude(one, ran)
             place.tell(answer.told)
             found.append((one, answer))
         return found
@@ -271,7 +270,7 @@ def _otherwise(one: ClaudeHook, call: ClaudeCall, answer: ClaudeAnswer) -> str:
     """Why a call is not made whose arguments a hook wants to be others."""
     wanted = answer.arguments or {}
     differs = {name: value for name, value in wanted.items() if call.arguments.get(name) != value}
-    return _OTHERWISE.format(one.words, differs) if differs else ""
+    return clip(_OTHERWISE.format(one.words, differs), FOR_MODEL) if differs else ""
 
 
 def _block(why: str) -> dict[str, str]:

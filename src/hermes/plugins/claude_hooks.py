@@ -84,6 +84,11 @@ class ClaudeHook(Struct, frozen=True, kw_only=True):
         return POINTS[self.event]
 
     @property
+    def guards(self) -> bool:
+        """Whether it says what may happen; nothing does where nobody knows what it says."""
+        return self.event == "PreToolUse"
+
+    @property
     def words(self) -> str:
         """What people are told of it."""
         return f"hook {self.event}: {self.hook.command}"

@@ -19,15 +19,26 @@ from hermes.lib.child_processes import open_process
 
 BLOCKS: Final = 2
 """The exit code of a command that blocks what was to happen; what it says on standard error is why."""
+FOR_MODEL: Final = 20_000
+"""Letters of a command's words that a model reads."""
 _MOST: Final = 1_000_000
+_NO_TEXT: Final = "\0\ufeff\ufffd \t\r\n"
+"""What other encodings of text put before it."""
+
+
+class UnreadableAnswer(Exception):
+    """Why nobody knows what a command has answered."""
 
 
 class HookRun(Struct, frozen=True, kw_only=True):
-    """How a command has ended: its exit code, None where its time was over, and what it has printed."""
+    """How a command has ended: its exit code, None where its time was over, and what it has printed, `cut`
+    where that was more than an answer may be.
+    """
 
     code: int | None
     output: str = ""
     errors: str = ""
+    cut: bool = False
 
     @property
     def how(self) -> str:
@@ -35,6 +46,25 @@ class HookRun(Struct, frozen=True, kw_only=True):
         return (
             "was not done in time" if self.code is None else f"failed with {self.code}: {self.errors[:500]}"
         )
+
+    @property
+    def printed(self) -> str:
+        """What it has printed, without white space around it and the mark that some programs begin with."""
+        return self.output.strip().removeprefix("\ufeff").strip()
+
+    def answer(self) -> dict[str, Any] | None:
+        """The table of JSON that it has printed, None where it printed other text; UnreadableAnswer where it
+        printed more than is read, or began a table that is none.
+        """
+        if self.cut:
+            raise UnreadableAnswer(f"it is longer than {_MOST} bytes")
+        try:
+            found = msgspec.json.decode(self.printed)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+            if self.printed.lstrip(_NO_TEXT).startswith("{"):
+                raise UnreadableAnswer(f"it is no JSON: {error}") from error
+            return None
+        return found if isinstance(found, dict) else None
 
 
 class HookProgram(Struct, frozen=True, kw_only=True):
@@ -88,12 +118,15 @@ async def _ran(program: HookProgram, given: bytes) -> HookRun:
     except OSError as error:
         return HookRun(code=127, errors=f"it cannot be started: {error.strerror or error}")
     return HookRun(
-        code=code, output=output.decode("utf-8", "replace"), errors=errors.decode("utf-8", "replace")
+        code=code,
+        output=output[:_MOST].decode("utf-8", "replace"),
+        errors=errors[:_MOST].decode("utf-8", "replace"),
+        cut=len(output) > _MOST,
     )
 
 
 async def _read(stream: ByteReceiveStream | None, printed: bytearray) -> None:
-    """Read all, and keep as much as an answer may be."""
+    """Read all, and keep as much as an answer may be, and a byte that tells that there was more."""
     if stream is not None:
         async for chunk in stream:
-            printed += chunk[: max(0, _MOST - len(printed))]
+            printed += chunk[: max(0, _MOST + 1 - len(printed))]

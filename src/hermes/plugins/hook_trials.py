@@ -64,5 +64,5 @@ class HookTrial(Struct, frozen=True, kw_only=True):
 
 
 def _said(one: ClaudeHook, run: HookRun) -> dict[str, Any]:
-    answer = msgspec.to_builtins(answer_of_claude(one.words, run))
+    answer = msgspec.to_builtins(answer_of_claude(one, run))
     return {name: value for name, value in answer.items() if value}

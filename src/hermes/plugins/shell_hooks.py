@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 from msgspec import Struct
 
 from hermes.hooks import SPECS
+from hermes.lib.text import clip
 from hermes.plugins.hook_consent import words_of
-from hermes.plugins.hook_process import BLOCKS, HookProgram, HookRun
+from hermes.plugins.hook_process import BLOCKS, FOR_MODEL, HookProgram, HookRun, UnreadableAnswer
 from hermes.plugins.settings import ShellHook
 from hermes.types.error import ConfigError
 
@@ -103,15 +103,21 @@ def point_of(event: str) -> str:
 def answer_of(one: CommandHook, ran: HookRun) -> Any:
     """What a command answers, in the form that callbacks have."""
     if ran.code == BLOCKS:
-        return {"action": "block", "message": ran.errors.strip() or f"{one.words} blocked it."}
+        return _block(ran.errors.strip() or f"{one.words} blocked it.")
     if ran.code != 0:
         logger.warning("%s %s", one.words, ran.how)
         return None
     try:
-        found = msgspec.json.decode(ran.output)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return ran.output.rstrip("\n") or None
-    return _as_ours(found) if isinstance(found, dict) else None
+        found = ran.answer()
+    except UnreadableAnswer as error:
+        why = f"{one.words} has given an answer that cannot be read: {error}."
+        logger.warning("%s", why)
+        return _block(why) if one.point == "pre_tool_call" else None
+    return (ran.output.rstrip("\n") or None) if found is None else _as_ours(found)
+
+
+def _block(why: str) -> dict[str, str]:
+    return {"action": "block", "message": clip(why, FOR_MODEL)}
 
 
 def _as_ours(answer: dict[str, Any]) -> dict[str, Any]:
