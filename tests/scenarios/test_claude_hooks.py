@@ -277,6 +277,7 @@ async def test_a_failed_call_is_told_at_its_own_event_alone(
     assert [(one["hook_event_name"], one["tool_name"]) for one in told(tmp_path)] == [
         ("PostToolUseFailure", "Read")
     ]
+    assert told(tmp_path)[0]["tool_response"]["success"] is False
 
 
 ASK = {"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "look"}}

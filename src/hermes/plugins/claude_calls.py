@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.lib.edit.v4a import BadPatch, FileChange, parse
+from hermes.tools.dispatch import is_failure
 
 Absolute = Callable[[str], str]
 """The absolute path that a tool means by one."""
@@ -59,7 +60,7 @@ def response_of(call: ClaudeCall, result: str) -> Any:
     if not isinstance(ours, dict):
         return ours
     if call.path:
-        return {**ours, "filePath": call.path, "success": True}
+        return {**ours, "filePath": call.path, "success": not is_failure(result)}
     if "Bash" in call.names:
         return {**ours, "stdout": str(ours.get("output", "")), "stderr": "", "interrupted": False}
     return ours
