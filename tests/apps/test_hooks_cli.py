@@ -111,6 +111,22 @@ def test_both_forms_are_listed_and_what_is_not_run_with_its_reason(environ: dict
     )
 
 
+def test_the_doctor_says_of_a_matcher_that_it_fits_no_tool(environ: dict[str, str], run: Run) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    fitting = ("Read", " Read | x ", "read_file", "mcp__files__read", ".*", "", "Glob|Gone")
+    groups = [
+        {"matcher": one, "hooks": [{"command": f"echo {number}"}]}
+        for number, one in enumerate(("/Read/", "read", "Read\n", *fitting))
+    ]
+    (home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+    told = [one for one in run("hooks", "doctor").stdout.splitlines() if "matcher" in one]
+    assert told == [
+        f"hook PreToolUse: echo {number}: its matcher {matcher} fits no tool that is known here"
+        for number, matcher in enumerate(("'/Read/'", "'read'", r"'Read\n'"))
+    ]
+
+
 def test_a_group_is_tried_on_each_file_and_asked_about_in_each_project(
     environ: dict[str, str], run: Run, work: Path, tmp_path: Path
 ) -> None:

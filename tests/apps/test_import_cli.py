@@ -251,12 +251,15 @@ def test_hooks_of_claude_code_are_added_in_their_form_beside_ours_and_run_only_a
     put(settings.parent, {"settings.json": json.dumps({"hooks": HOOKS, "model": "opus"})})
     put(home, {"config.yaml": "hooks:\n  Stop:\n  - command: 'true'  # mine\n"})
     plan = becomes(run, "--dry-run", "--only", "hooks")
-    assert plan.pop("hooks: Later").startswith("not taken: hooks.Later is no event of Claude Code's form; ")
+    assert plan.pop("hooks: Later").startswith(
+        "not taken: none of them can be run here: Later is no event of Claude Code's form; "
+    )
     expected = {
         "hooks: PreToolUse": "added, not run before your yes: sh ~/.claude/guard.sh; echo w",
         "hooks: Stop": "added, not run before your yes: echo s",
-        "hooks: SubagentStop": "not taken: none of them can be run here",
-        "hooks: PreCompact": "not taken: none of them can be run here",
+        "hooks: SubagentStop": "not taken: none of them can be run here: hooks of the type prompt have no"
+        " place here",
+        "hooks: PreCompact": "not taken: none of them can be run here: PreCompact is no hook point here",
         "hooks: SessionEnd": "not taken: Expected `array | null`, got `str` - at `$[0].hooks`",
     }
     assert plan == expected

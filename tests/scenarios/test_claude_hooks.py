@@ -598,10 +598,45 @@ async def test_what_has_no_place_here_is_told_at_the_start_and_the_rest_runs(
 @pytest.mark.parametrize(
     ("hooks", "fault"),
     [
-        ({"Stop": [group("true", tmeout=3)]}, "hooks.Stop: it takes command, "),
-        ({"Stop": [group("true", timeout="5 s")]}, "hooks.Stop: timeout: expected"),
-        ({"PreTool": [group("true")]}, "hooks.PreTool is no event of Claude Code's form; there are "),
-        ({"PreToolUse": [group("true", "(Bash")]}, "hook PreToolUse: true: its matcher is no pattern: "),
+        ({"Stop": [group("true", tmeout=3)]}, "hook Stop: true is not run: it takes command, "),
+        ({"Stop": [group("true", timeout="5 s")]}, "hook Stop: true is not run: timeout: expected a number"),
+        ({"Stop": [{"hooks": [{"type": "command"}]}]}, "hook Stop: a hook of the type command is not run: "),
+        ({"PreTool": [group("true")]}, "hook PreTool: true is not run: PreTool is no event of Claude Code's"),
+        (
+            {"PreToolUse": [group("true", "Bash(*.txt)")]},
+            "hook PreToolUse: true is not run: its matcher Bash(*.txt) is no pattern: nothing to repeat",
+        ),
+    ],
+)
+async def test_an_entry_with_a_fault_is_left_out_and_told_and_the_rest_runs(
+    environ: dict[str, str], project: Path, script: Write, hooks: dict[str, Any], fault: str
+) -> None:
+    guard = group(script("print('not now', file=sys.stderr); sys.exit(2)"), "^(?<kind>B)ash$")
+    hooks = {**hooks, "PreToolUse": [*hooks.get("PreToolUse", []), guard]}
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, **hooks) as runtime:
+        (warning,) = runtime.warnings
+        session, _ = await asked(runtime, project)
+    assert warning.startswith(fault)
+    assert results(session) == [blocked("not now")]
+
+
+async def test_a_command_of_many_lines_is_told_in_one(environ: dict[str, str], project: Path) -> None:
+    command = f"cat > /dev/null\n{'# why' * 100}\nexit 2"
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, accepted=False, PreToolUse=[group(command)]) as runtime:
+        (warning,) = runtime.warnings
+    async with opened(environ, model, project, PreToolUse=[group(command)]) as runtime:
+        session, _ = await asked(runtime, project)
+    (result,) = results(session)
+    line = json.loads(result)["error"].removesuffix(" blocked it.")
+    assert (line[:34], line[-6:], len(line)) == ("hook PreToolUse: cat > /dev/null #", "exit 2", 205)
+    assert warning.startswith(f"{line} is not run: ")
+
+
+@pytest.mark.parametrize(
+    ("hooks", "fault"),
+    [
         ({"Stop": [{"matcher": "x"}]}, "expected either command, or hooks as Claude Code has them"),
         ({"Stop": [{**group("true"), "command": "true"}]}, "expected either command, or hooks as"),
         ({"Stop": [{**group("true"), "timeout": 5}]}, "expected timeout and shell beside each command"),

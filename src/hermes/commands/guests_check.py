@@ -17,6 +17,7 @@ from hermes.mcp.words import counted, state
 from hermes.plugins.hook_commands import command_hooks, not_accepted, notices_of, place_of, project_of_work
 from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import PluginSettings, ShellHookSettings
+from hermes.plugins.shell_hooks import CommandHook
 from hermes.present.checkup import CheckResult
 from hermes.types.error import McpError
 
@@ -44,7 +45,8 @@ def hooks_found(home: Home, settings: Settings) -> Iterator[CheckResult]:
         return
     consent, project = HookConsent(home.root), project_of_work(settings)
     for one in command_hooks(chosen.hooks):
-        yield from (CheckResult("fault", f"{one.words}: {why}") for why in one.faults())
+        if isinstance(one, CommandHook):
+            yield from (CheckResult("fault", f"{one.words}: {why}") for why in one.faults())
         if not (chosen.hooks_auto_accept or consent.covers(one.event, one.hook, place_of(one, project))):
             yield CheckResult("warning", not_accepted(one))
     yield from (CheckResult("warning", words) for words in notices_of(chosen.hooks))

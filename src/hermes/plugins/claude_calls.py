@@ -51,6 +51,16 @@ def calls_of(tool: str, args: Arguments, absolute: Absolute) -> list[ClaudeCall]
     ]
 
 
+def names_there() -> frozenset[str]:
+    """The names that calls of our tools have there."""
+    found = (
+        calls_of(tool, {"path": "a", "data": "a", "target": target}, str)
+        for tool in _FORMS
+        for target in ("files", "content")
+    )
+    return frozenset(name for calls in found for one in calls for name in one.names[:-1])
+
+
 def response_of(call: ClaudeCall, result: str) -> Any:
     """What a call has given, with what such hooks look for beside our own words."""
     try:

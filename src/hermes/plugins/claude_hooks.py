@@ -1,6 +1,5 @@
 """Hooks in the form of Claude Code: groups of commands by event, with a matcher; which of them can be run."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -9,9 +8,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from hermes.config.misfits import misfit
+from hermes.plugins.claude_calls import names_there
+from hermes.plugins.claude_matchers import fault_of, fitting
 from hermes.plugins.hook_process import HookProgram
-from hermes.plugins.settings import ShellHook
-from hermes.types.error import ConfigError
+from hermes.plugins.settings import ShellHook, label_of
+from hermes.tools.toolsets import bundled
 
 POINTS: Final[Mapping[str, str]] = {
     "PreToolUse": "pre_tool_call",
@@ -39,7 +40,6 @@ NOT_HERE: Final = frozenset(
 PROJECT: Final = "CLAUDE_PROJECT_DIR"
 LONGEST: Final = 600.0
 """Seconds that a command may take at most, and takes where nothing else is said."""
-_PLAIN: Final = re.compile(r"[\w|, -]*")
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 
 
@@ -91,7 +91,7 @@ class ClaudeHook(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """What people are told of it."""
-        return f"hook {self.event}: {self.hook.command}"
+        return label_of(self.event, self.hook.command)
 
     @property
     def notices(self) -> list[str]:
@@ -102,31 +102,20 @@ class ClaudeHook(Struct, frozen=True, kw_only=True):
         return [f"{fields} changes nothing here: it is run each time that its matcher fits, and waited for."]
 
     def fits(self, *names: str) -> bool:
-        """Whether it is meant for what has one of these names; ConfigError where its pattern is none."""
+        """Whether it is meant for what has one of these names."""
         return self.fitting(names) is not None
 
     def fitting(self, names: Sequence[str]) -> str | None:
-        """The first of the names that its matcher fits, "" where there is none to fit: plain names are a
-        list, all else is a pattern for any part of the name.
-        """
-        matcher = self.hook.matcher
-        if matcher in {"", "*"} or not names:
-            return next(iter(names), "")
-        if _PLAIN.fullmatch(matcher):
-            wanted = {one.strip() for one in re.split(r"[|,]", matcher)}
-            return next((one for one in names if one in wanted), None)
-        try:
-            pattern = re.compile(matcher)
-        except re.error as error:
-            raise ConfigError(f"{self.words}: its matcher is no pattern: {error}.", key="hooks") from error
-        return next((one for one in names if pattern.search(one)), None)
+        """The first of the names that its matcher fits, "" where there is none to fit."""
+        return fitting(self.hook.matcher, names)
 
-    def faults(self) -> Iterator[str]:
-        """What keeps it from being run whoever says yes."""
-        try:
-            self.fits("")
-        except ConfigError as error:
-            yield str(error)
+    def doubts(self) -> Iterator[str]:
+        """What may be otherwise than is meant: a matcher that fits no tool. What servers offer is not known
+        before they are asked.
+        """
+        tools = {name for one in bundled().values() for name in one.tools} | names_there()
+        if "ToolUse" in self.event and "mcp" not in self.hook.matcher and not self.fits(*tools):
+            yield f"its matcher {self.hook.matcher!r} fits no tool that is known here"
 
     def program(self, project: Path, environ: Mapping[str, str]) -> HookProgram:
         """What is run: a shell reads the command in the folder of the project."""
@@ -151,14 +140,11 @@ class HookLeftOut(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """What people are told of it."""
-        return f"hook {self.event}: {self.what} is not run: {self.why}."
+        return f"{label_of(self.event, self.what)} is not run: {self.why}."
 
 
 def in_claudes_form(event: str, group: ShellHook) -> Iterator[ClaudeHook | HookLeftOut]:
-    """The commands of a group, and what of it is not run; ConfigError where the group has a fault."""
-    if event not in POINTS and event not in NOT_HERE:
-        known = ", ".join(sorted(POINTS))
-        raise ConfigError(f"hooks.{event} is no event of Claude Code's form; there are {known}.", key="hooks")
+    """The commands of a group, and what of it is not run."""
     for given in group.hooks or ():
         yield _entry(event, group.matcher, given)
 
@@ -172,9 +158,18 @@ def _entry(event: str, matcher: str, given: Mapping[str, Any]) -> ClaudeHook | H
     try:
         one = msgspec.convert(given, ClaudeCommand)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"hooks.{event}: {misfit(error, ClaudeCommand)}.", key="hooks") from error
-    if why := f"{event} is no hook point here" if event in NOT_HERE else one.never:
+        why = misfit(error, ClaudeCommand)
+        return HookLeftOut(event=event, matcher=matcher, what=what, why=why)
+    if why := _without_point(event) or one.never or fault_of(matcher):
         return HookLeftOut(event=event, matcher=matcher, what=what, why=why)
     seconds = min(one.timeout, LONGEST)
     hook = ShellHook(command=one.command, matcher=matcher, timeout=seconds, shell=True)  # noqa: S604  # a setting
     return ClaudeHook(event=event, hook=hook, unheard=one.unheard)
+
+
+def _without_point(event: str) -> str:
+    """Why nothing is run at an event; "" where something is."""
+    if event in NOT_HERE:
+        return f"{event} is no hook point here"
+    known = ", ".join(sorted(POINTS))
+    return "" if event in POINTS else f"{event} is no event of Claude Code's form; there are {known}"

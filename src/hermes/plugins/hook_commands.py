@@ -38,7 +38,7 @@ class HookChoice(Struct, frozen=True, kw_only=True):
 
     def untold(self, one: AnyHook, project: Path) -> str:
         """What is told of a command that may not be run; "" where that was done."""
-        known, key = len(self.told), (one.words, place_of(one, project))
+        known, key = len(self.told), (f"{one.event}: {one.hook.command}", place_of(one, project))
         self.told.add(key)
         return not_accepted(one) if len(self.told) > known else ""
 
@@ -53,9 +53,7 @@ class HookChoice(Struct, frozen=True, kw_only=True):
 
 
 def every_entry(settings: Mapping[str, Sequence[ShellHook]]) -> list[AnyHook | HookLeftOut]:
-    """Every command of the settings in their order, and what of them is not run; ConfigError where one has a
-    fault.
-    """
+    """Every command of the settings in their order, and what of them is not run."""
     return [
         one
         for event, some in settings.items()
@@ -83,7 +81,8 @@ def question_of(one: AnyHook, place: Path | None, news: str) -> str:
     asked about.
     """
     where = f" in {place}" if place else ""
-    return f"{one.words}\nIt is run {WHEN[one.point]}{where}.\n{news} Run it from now on?"
+    when = f"It is run {WHEN[one.point]}{where}."
+    return f"hook {one.event}: {one.hook.command}\n{when}\n{news} Run it from now on?"
 
 
 def not_accepted(one: AnyHook) -> str:

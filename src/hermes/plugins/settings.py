@@ -5,8 +5,10 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct, field
 
 from hermes.config.sections import Duration, doc, section
+from hermes.lib.text import clip
 
 _SECONDS: Final = 60.0
+_LABEL: Final = 200
 
 
 class PluginTaskModel(Struct, frozen=True, kw_only=True):
@@ -99,6 +101,11 @@ class ShellHook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, o
             raise ValueError("Expected either command, or hooks as Claude Code has them")
         if is_group and (self.timeout, self.shell) != (_SECONDS, False):
             raise ValueError("Expected timeout and shell beside each command of hooks")
+
+
+def label_of(event: str, command: str) -> str:
+    """What people and models are told of a command at a hook point: a line, however many it has."""
+    return f"hook {event}: {clip(' '.join(command.split()), _LABEL, notice=' … ')}"
 
 
 @section("")

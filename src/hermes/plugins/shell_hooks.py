@@ -14,7 +14,7 @@ from hermes.hooks import SPECS
 from hermes.lib.text import clip
 from hermes.plugins.hook_consent import words_of
 from hermes.plugins.hook_process import BLOCKS, FOR_MODEL, HookProgram, HookRun, UnreadableAnswer
-from hermes.plugins.settings import ShellHook
+from hermes.plugins.settings import ShellHook, label_of
 from hermes.types.error import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class CommandHook(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """What people are told of it."""
-        return f"hook {self.event}: {self.hook.command}"
+        return label_of(self.event, self.hook.command)
 
     @property
     def argv(self) -> list[str]:

@@ -117,6 +117,8 @@ def test_a_pattern_fits_any_part_of_a_name_unless_it_is_anchored() -> None:
     assert fits("Notebook.*|.*Edit", "Edit", "patch") == "Edit"
     assert fits("^Edit$", "MultiEdit") is None
     assert fits("Bash", "MyBash") is None
+    assert fits(r"^(?<letter>[a-z])\k<letter>(?<!x)", "aab", "xx") == "aab"
+    assert fits(r"\(?<a", "<a") == "<a"
 
 
 @given(st.text(), st.text(min_size=1), st.sampled_from(["terminal", "write_file", "todo"]))

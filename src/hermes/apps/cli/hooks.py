@@ -22,7 +22,7 @@ from hermes.plugins.hook_commands import (
 )
 from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.hook_trials import HookTrial
-from hermes.plugins.settings import ShellHookSettings
+from hermes.plugins.settings import ShellHookSettings, label_of
 from hermes.plugins.shell_hooks import point_of
 from hermes.types.error import ConfigError
 
@@ -106,7 +106,7 @@ def _row(found: Here, one: AnyHook | HookLeftOut) -> tuple[str, ...]:
 
 
 def _named(one: AnyHook | HookLeftOut) -> str:
-    return f"hook {one.event}: {one.what}" if isinstance(one, HookLeftOut) else one.words
+    return label_of(one.event, one.what) if isinstance(one, HookLeftOut) else one.words
 
 
 def _consent(found: Here) -> HookConsent:
@@ -137,9 +137,9 @@ def _accepted(choices: Choices, found: Here, one: AnyHook) -> bool:
 def _faults(found: Here, one: AnyHook | HookLeftOut) -> list[str]:
     if isinstance(one, HookLeftOut):
         return [one.why]
-    notices = one.notices if isinstance(one, ClaudeHook) else []
     waits = [] if _covered(found, one) else [_state(found, one)]
-    return [*one.faults(), *notices, *waits]
+    theirs = [*one.doubts(), *one.notices] if isinstance(one, ClaudeHook) else [*one.faults()]
+    return [*theirs, *waits]
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from hermes.apps.cli.homes.source import ForeignFolder, inside
 from hermes.config.edit import append_to_list
 from hermes.lib.text import clip
 from hermes.lib.visible import visible
-from hermes.plugins.claude_hooks import ClaudeHook, in_claudes_form
+from hermes.plugins.claude_hooks import ClaudeHook, HookLeftOut, in_claudes_form
 from hermes.plugins.settings import ShellHook
-from hermes.types.error import HermesError
 
 _SHOWN: Final = 200
 """Letters of the commands of an event that are shown."""
@@ -33,11 +32,12 @@ def _of_event(event: str, groups: Any, ours: Ours) -> Part:
     try:
         given = msgspec.convert(groups, list[ShellHook])
         entries = [one for group in given for one in in_claudes_form(event, group)]
-    except (msgspec.ValidationError, HermesError) as error:
+    except msgspec.ValidationError as error:
         return _told(event, f"not taken: {visible(str(error))}")
     commands = [one.hook.command for one in entries if isinstance(one, ClaudeHook)]
     if not commands:
-        return _told(event, "not taken: none of them can be run here")
+        why = next((f": {one.why}" for one in entries if isinstance(one, HookLeftOut)), "")
+        return _told(event, f"not taken: none of them can be run here{why}")
     here = _here(event, ours)
     new = [one for one in given if one not in here]
     if not new:
