@@ -12,6 +12,7 @@ from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import ShellHook
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
 from tests.apps.conftest import Run
+from tests.apps.screen import Terminal
 from tests.apps.test_tui_program import Place
 
 UNHEARD = "once changes nothing here: it is run each time that its matcher fits, and waited for."
@@ -178,6 +179,37 @@ def test_where_nobody_can_be_asked_a_new_command_is_not_run_and_said_once(
         return blocked, done.stderr.count("is not run: nobody has said yes to it") == 1
 
     assert (asked(), asked("--accept-hooks")) == ((False, True), (True, False))
+
+
+def test_a_yes_is_given_in_a_terminal_alone(
+    environ: dict[str, str], run: Run, work: Path, command: str
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text(
+        json.dumps({"hooks": {"Stop": [{"command": "true"}], "PreToolUse": [{"command": command}]}})
+    )
+    listed = run("hooks", "list")
+    assert listed.stderr == "hermes hooks accept asks about those without your yes.\n"
+    without = run("hooks", "accept", given="y\ny\n")
+    assert (without.returncode, without.stdout) == (2, "")
+    assert without.stderr == "hermes: 2 wait for a yes, which can only be given in a terminal.\n"
+
+    def asked(*words: str) -> Terminal:
+        return Terminal([sys.executable, "-m", "hermes", "hooks", "accept", *words], cwd=work, env=environ)
+
+    with asked("PreToolUse") as terminal:
+        terminal.until("Run it from now on? [y/N]")
+        assert "before each call of a tool" in terminal.text
+        terminal.type("y\r")
+        terminal.until("hook.py: runs")
+    with asked() as terminal:
+        terminal.until("hook Stop: true")
+        terminal.until("Run it from now on? [y/N]")
+        terminal.type("\r")
+        terminal.until("hook Stop: true: waits for your yes")
+    with asked("PreToolUse") as terminal:
+        terminal.until("No command waits for your yes.")
 
 
 def test_a_new_command_is_asked_about_before_the_screen_opens(tmp_path: Path, command: str) -> None:

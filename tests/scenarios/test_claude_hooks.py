@@ -525,7 +525,7 @@ async def test_a_guard_that_nobody_has_said_yes_to_in_a_project_is_told_there_on
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:
     guard, again = script("sys.exit(2)"), call("terminal", {"command": "echo a"})
-    words = f"hook PreToolUse: {guard} is not run: nobody has said yes to it as it is now; hermes hooks list"
+    words = f"hook PreToolUse: {guard} is not run: nobody has said yes to it as it is now; hermes hooks"
     model = ScriptedModel(again, again, say("done"), replace(again, breaks_prefix=True), say("done"))
     found = []
     async with opened(environ, model, project, PreToolUse=[group(guard)]) as runtime:
@@ -535,7 +535,7 @@ async def test_a_guard_that_nobody_has_said_yes_to_in_a_project_is_told_there_on
             session, notices = await asked(runtime, tmp_path / name)
             found.append([one for one in notices if "is not run" in one])
             assert all("exit_code" in one for one in results(session))
-    assert found == [[f"{words} tells more."]] * 2
+    assert found == [[f"{words} accept PreToolUse asks."]] * 2
 
 
 async def test_a_guard_that_fails_is_told_and_one_that_is_too_slow_too(

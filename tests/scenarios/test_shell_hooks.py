@@ -164,7 +164,7 @@ async def test_a_command_is_run_only_after_a_yes_and_not_when_its_script_has_cha
     command = script("sys.exit(2)")
     told = (
         f"hook PreToolUse: {command} is not run: nobody has said yes to it as it is now;"
-        " hermes hooks list tells more."
+        " hermes hooks accept PreToolUse asks."
     )
     hooks = {"PreToolUse": [{"command": command}]}
     async with opened(environ, model_again(), accepted=False, **hooks) as runtime:

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct, field
 
@@ -21,6 +21,7 @@ from hermes.plugins.shell_hooks import CommandHook, answer_of
 logger = logging.getLogger(__name__)
 
 AnyHook = CommandHook | ClaudeHook
+_ASKS: Final = "hermes hooks accept {} asks"
 
 
 class HookChoice(Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ class HookChoice(Struct, frozen=True, kw_only=True):
             return ""
         return (
             f"{one.words} guards this, and was changed since the user's yes. Only the user can mend that:"
-            f" hermes hooks test {one.event} asks anew, hermes hooks revoke takes the yes back."
+            f" {_ASKS.format(one.event)}; hermes hooks revoke takes the yes back."
         )
 
 
@@ -87,7 +88,7 @@ def question_of(one: AnyHook, place: Path | None, news: str) -> str:
 
 def not_accepted(one: AnyHook) -> str:
     """What is told of a command that nobody has said yes to."""
-    return f"{one.words} is not run: nobody has said yes to it as it is now; hermes hooks list tells more."
+    return f"{one.words} is not run: nobody has said yes to it as it is now; {_ASKS.format(one.event)}."
 
 
 def notices_of(settings: Mapping[str, Sequence[ShellHook]]) -> list[str]:

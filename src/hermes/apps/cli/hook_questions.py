@@ -28,11 +28,12 @@ def ask_new(choices: Choices) -> None:
         place = commands.place_of(one, project)
         if consent.covers(one.event, one.hook, place):
             continue
-        if _agreed(commands.question_of(one, place, consent.news(one.event, one.hook, place))):
+        if is_agreed(commands.question_of(one, place, consent.news(one.event, one.hook, place))):
             consent.accept(one.event, one.hook, place)
 
 
-def _agreed(question: str) -> bool:
+def is_agreed(question: str) -> bool:
+    """Whether the answer is yes; where none comes, it is no."""
     try:
         return click.confirm(visible(question), default=False)
     except click.Abort:

@@ -1,8 +1,9 @@
 """`hermes hooks`: the commands of the settings that are run at hook points."""
 
 import json
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import click
@@ -10,6 +11,7 @@ import click
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, agreed, here, to_change
+from hermes.apps.cli.hook_questions import is_agreed
 from hermes.lib.visible import visible
 from hermes.plugins.claude_hooks import POINTS, ClaudeHook, HookLeftOut
 from hermes.plugins.hook_commands import (
@@ -25,6 +27,8 @@ from hermes.plugins.hook_trials import HookTrial
 from hermes.plugins.settings import ShellHookSettings, label_of
 from hermes.plugins.shell_hooks import point_of
 from hermes.types.error import ConfigError
+
+_WITHOUT_YES: Final = ("changed since your yes", "waits for your yes")
 
 
 @click.group()
@@ -43,6 +47,28 @@ def list_hooks(choices: Choices) -> None:
         click.echo("There are no commands at hook points; docs/guide/hooks.md tells how.", err=True)
         return
     tables.show(rows, head=("HOOK", "COMMAND", "MATCHER", "TIME", "STATE"))
+    if any(state in _WITHOUT_YES for *_, state in rows):
+        click.echo("hermes hooks accept asks about those without your yes.", err=True)
+
+
+@hooks.command()
+@click.argument("event", default="")
+@click.pass_obj
+def accept(choices: Choices, event: str) -> None:
+    """Show each command that waits for your yes, of EVENT or of all, and ask about it, in a terminal."""
+    to_change(choices)
+    found = here(choices)
+    waiting = [
+        one for one in _hooks(found) if event in ("", one.event, one.point) and not _covered(found, one)
+    ]
+    if waiting and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError(f"{len(waiting)} wait for a yes, which can only be given in a terminal.")
+    for one in waiting:
+        if is_agreed(_question(found, one)):
+            _keep_yes(found, one)
+        click.echo(visible(f"{one.words}: {_state(found, one)}"))
+    if not waiting:
+        click.echo("No command waits for your yes.")
 
 
 @hooks.command()
@@ -121,17 +147,24 @@ def _state(found: Here, one: AnyHook) -> str:
     if _covered(found, one):
         return "runs"
     changed = _consent(found).has_changed(one.event, one.hook, place_of(one, _project(found)))
-    return "changed since your yes" if changed else "waits for your yes"
+    return _WITHOUT_YES[0 if changed else 1]
 
 
 def _accepted(choices: Choices, found: Here, one: AnyHook) -> bool:
     to_change(choices)
-    place = place_of(one, _project(found))
-    news = _consent(found).news(one.event, one.hook, place)
-    if not agreed(visible(question_of(one, place, news)), "runs it once"):
+    if not agreed(visible(_question(found, one)), "runs it once"):
         return False
-    _consent(found).accept(one.event, one.hook, place)
+    _keep_yes(found, one)
     return True
+
+
+def _question(found: Here, one: AnyHook) -> str:
+    place = place_of(one, _project(found))
+    return question_of(one, place, _consent(found).news(one.event, one.hook, place))
+
+
+def _keep_yes(found: Here, one: AnyHook) -> None:
+    _consent(found).accept(one.event, one.hook, place_of(one, _project(found)))
 
 
 def _faults(found: Here, one: AnyHook | HookLeftOut) -> list[str]:

@@ -43,7 +43,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "hermes.apps.cli.lock:lock",
         "What the agent of this folder is made of (agent.lock): write, check, show.",
     ),
-    "hooks": ("hermes.apps.cli.hooks:hooks", "Commands at hook points: list, test, revoke, doctor."),
+    "hooks": ("hermes.apps.cli.hooks:hooks", "Commands at hook points: list, accept, test, revoke, doctor."),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
     "mcp": (
         "hermes.apps.cli.mcp:mcp",
