@@ -39,6 +39,11 @@ sh .claude/hooks/check.sh # it's fine
 sh .claude/hooks/check.sh>/dev/null
 sh linked.sh
 sh .claude/linked/check.sh
+cd .claude && cd hooks && sh check.sh
+sh -c "cd .claude; cd hooks; sh check.sh"
+node .claude/hooks/load
+python3 .claude/hooks/tool
+cd .claude && cd hooks && python3 tool
 """.strip().splitlines()
 
 
@@ -48,6 +53,9 @@ def put_script(project: Path) -> Path:
     script.write_text("echo one")
     (project / "linked.sh").symlink_to(script)
     (project / ".claude/linked").symlink_to("hooks")
+    (script.parent / "load.mjs").symlink_to("check.sh")
+    (script.parent / "tool").mkdir()
+    (script.parent / "tool/__main__.py").symlink_to("../check.sh")
     return script
 
 

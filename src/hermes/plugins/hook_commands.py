@@ -11,9 +11,10 @@ from msgspec import Struct, field
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
 from hermes.hooks import WHEN, HookCallback
+from hermes.lib.text import clip
 from hermes.plugins.claude_events import ClaudeEvents, events_of, project_at
 from hermes.plugins.claude_hooks import ClaudeHook, HookLeftOut, in_claudes_form
-from hermes.plugins.hook_consent import HookConsent
+from hermes.plugins.hook_consent import HookConsent, bound_files
 from hermes.plugins.host import PluginHost
 from hermes.plugins.settings import ShellHook, ShellHookSettings
 from hermes.plugins.shell_hooks import CommandHook, answer_of
@@ -21,6 +22,9 @@ from hermes.plugins.shell_hooks import CommandHook, answer_of
 logger = logging.getLogger(__name__)
 
 AnyHook = CommandHook | ClaudeHook
+_BOUND: Final = "A change of these files is asked about again: {}."
+_UNBOUND: Final = "It names no file that is there: a change of what it runs would not be noticed."
+_SHOWN: Final = 2_000
 _ASKS: Final = "hermes hooks accept {} asks"
 
 
@@ -77,13 +81,16 @@ def place_of(one: AnyHook, project: Path) -> Path | None:
     return project if isinstance(one, ClaudeHook) else None
 
 
-def question_of(one: AnyHook, place: Path | None, news: str) -> str:
-    """What a person is asked about a command: what it is, when and in which project it is run, and why it is
-    asked about.
+def question_of(one: AnyHook, project: Path, consent: HookConsent) -> str:
+    """What a person is asked about a command: what it is, when and in which project it is run, which files
+    the yes is for, and why it is asked about.
     """
+    place = place_of(one, project)
+    files, news = bound_files(one.hook, place), consent.news(one.event, one.hook, place)
     where = f" in {place}" if place else ""
     when = f"It is run {WHEN[one.point]}{where}."
-    return f"hook {one.event}: {one.hook.command}\n{when}\n{news} Run it from now on?"
+    bound = _BOUND.format(clip(", ".join(files), _SHOWN, notice=" … ")) if files else _UNBOUND
+    return f"hook {one.event}: {one.hook.command}\n{when}\n{bound}\n{news} Run it from now on?"
 
 
 def not_accepted(one: AnyHook) -> str:

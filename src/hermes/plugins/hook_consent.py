@@ -4,9 +4,10 @@ name, so that another script under the same name is asked about again.
 
 import hashlib
 import json
+import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
@@ -30,6 +31,11 @@ _LOOSE: Final = re.compile(r"[^\s'\"();|&<>`={}]+")
 _BEHIND: Final = re.compile(r"(?:\$\w+|\$\{[^{}]*\}|[)`])['\"]*/+([^\s'\"();|&<>`={}$]+)")
 _BRACES: Final = re.compile(r"(?<!\$)\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
 _QUOTED: Final = re.compile(r"['\"\s]")
+_LOADED: Final = ("{}", "{}.js", "{}.mjs", "{}.cjs", "{}/__main__.py")
+"""What a program may load where it is given a path: a file, one without its ending, that of a folder."""
+_ENDS: Final = ";&|()"
+_FOLDERS: Final = 32
+_NAMES: Final = 200
 _LARGEST: Final = 268_435_456
 """Bytes of a program that a command names."""
 
@@ -135,6 +141,14 @@ def named_contents(hook: ShellHook, project: Path | None = None) -> dict[str, st
     return {str(path): hashlib.sha256(_content(path)).hexdigest() for path in files_named(hook, project)}
 
 
+def bound_files(hook: ShellHook, project: Path | None = None) -> list[str]:
+    """What people call the files that a command names: those of its project by their path there."""
+    every = (path.resolve() for path in files_named(hook, project))
+    top = project.resolve() if project else Path.home()
+    shown = (one.relative_to(top) if project and one.is_relative_to(top) else one for one in every)
+    return list(dict.fromkeys(map(str, shown)))
+
+
 def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
     """The files that a command names, inside the texts of programs that it quotes, below folders and by
     patterns, too; in a `project` also by its variable. What it only writes or adds to is none.
@@ -145,7 +159,7 @@ def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
         paths = paths_named(text, str(Path.cwd()), [str(Path(one).absolute()) for one in words])
     else:
         paths = _named_in(project, _BRACES.sub("*", text))
-    for path in paths:
+    for path in dict.fromkeys(form.format(path) for path in paths for form in _LOADED):
         with suppress(OSError, ValueError):
             if Path(path).is_file():
                 yield Path(path)
@@ -168,6 +182,20 @@ def _named_in(project: Path, command: str) -> Iterator[str]:
     ]
     read = (one for one in (*words, *parts) if "/" in one or not has_magic(one))
     yield from paths_named(" ".join(parts), str(project), [str(project / one) for one in read])
+    names = list(dict.fromkeys(one.strip(_ENDS) for one in (*words, *parts)))[:_NAMES]
+    yield from (str(folder / one) for folder in _folders(project, names) for one in names)
+
+
+def _folders(project: Path, words: Sequence[str]) -> list[Path]:
+    """The folders that words lead to from the project's, one after another (`cd a && cd b`)."""
+    found = [project]
+    for folder in found:  # which grows
+        for word in words:
+            with suppress(OSError, ValueError):
+                inside = Path(os.path.normpath(folder / word))
+                if len(found) < _FOLDERS and inside not in found and inside.is_dir():
+                    found.append(inside)
+    return found
 
 
 def _inner_words(text: str) -> Iterator[str]:

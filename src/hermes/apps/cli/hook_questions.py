@@ -28,7 +28,7 @@ def ask_new(choices: Choices) -> None:
         place = commands.place_of(one, project)
         if consent.covers(one.event, one.hook, place):
             continue
-        if is_agreed(commands.question_of(one, place, consent.news(one.event, one.hook, place))):
+        if is_agreed(commands.question_of(one, project, consent)):
             consent.accept(one.event, one.hook, place)
 
 

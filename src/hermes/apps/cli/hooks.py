@@ -159,8 +159,7 @@ def _accepted(choices: Choices, found: Here, one: AnyHook) -> bool:
 
 
 def _question(found: Here, one: AnyHook) -> str:
-    place = place_of(one, _project(found))
-    return question_of(one, place, _consent(found).news(one.event, one.hook, place))
+    return question_of(one, _project(found), _consent(found))
 
 
 def _keep_yes(found: Here, one: AnyHook) -> None:
