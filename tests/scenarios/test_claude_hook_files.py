@@ -44,6 +44,10 @@ sh -c "cd .claude; cd hooks; sh check.sh"
 node .claude/hooks/load
 python3 .claude/hooks/tool
 cd .claude && cd hooks && python3 tool
+chmod +x .claude/hooks/check.sh && .claude/hooks/check.sh
+touch .claude/hooks/check.sh; for one in .claude/hooks/check.sh; do sh $one; done
+touch .claude/hooks/check.sh; sh "$(cat)" .claude/hooks/check.sh
+sh .claude/hooks/check.sh | tee .claude/hooks/check.log > check.log
 """.strip().splitlines()
 
 
@@ -103,6 +107,11 @@ def test_a_yes_in_a_repository_holds_in_its_worktrees_while_the_files_are_the_sa
         "ruff format . && git diff --stat",
         "jq -r '.tool_input | {file_path, content}' >> .claude/log",
         "grep -q '*.py' && ruff check src/",
+        'pytest > .claude/log 2>&1 || { echo "$(tail -1 .claude/log)" >&2; exit 2; }',
+        'jq -c . | tee -a "$CLAUDE_PROJECT_DIR/.claude/log" | wc -l',
+        "[ -e .claude/log ] || { touch .claude/log; echo first; }",
+        'cp "$(jq -r .tool_input.file_path)" .claude/log',
+        'n=$(cat .claude/log); echo "$((n + 1))" > .claude/log',
     ],
 )
 def test_a_yes_lasts_while_a_session_changes_what_the_command_works_on(tmp_path: Path, command: str) -> None:
