@@ -257,6 +257,37 @@ def test_the_doctor_names_every_command_that_cannot_be_run(environ: dict[str, st
     ]
 
 
+def test_the_doctor_asks_the_shell_for_the_program_of_a_group(
+    environ: dict[str, str], run: Run, work: Path
+) -> None:
+    home, script = Path(environ["HERMES_HOME"]), work / ".claude/guard.sh"
+    home.mkdir(parents=True)
+    script.parent.mkdir()
+    script.write_text("exit 0\n")
+    there = (
+        "true; x",
+        "if true; then false; fi",
+        "! nothing",
+        "A=b nothing",
+        '"$NOTHING"/x',
+        "cd a && nothing",
+    )
+    gone = ("no-such-program --x", ".claude/guard.sh", "~/no-such-script")
+    groups = [{"hooks": [{"command": one}]} for one in (*gone, *there)]
+    settings = {"hooks": {"Stop": groups}, "hooks_auto_accept": True}
+    (home / "config.yaml").write_text(json.dumps(settings))
+    words = (*gone[:2], f"{environ['HOME']}/no-such-script")
+    told = [
+        f"hook Stop: {command}: {word.split()[0]} is not there, or cannot be run"
+        for command, word in zip(gone, words, strict=True)
+    ]
+    assert [one for one in run("hooks", "doctor").stdout.splitlines() if "waits" not in one] == told
+    found = [one for one in run("doctor").stdout.splitlines() if "hook Stop" in one]
+    assert found == [f"✗ {one}" for one in told]
+    script.chmod(0o755)
+    assert ".claude/guard.sh" not in run("doctor").stdout
+
+
 def test_a_group_of_a_project_is_asked_about_before_the_screen_opens_and_then_guards(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.home / ".hermes").mkdir(parents=True, exist_ok=True)

@@ -14,10 +14,10 @@ from hermes.mcp.place import ServerPlace
 from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpServer, McpSettings
 from hermes.mcp.words import counted, state
+from hermes.plugins.claude_hooks import ClaudeHook
 from hermes.plugins.hook_commands import command_hooks, not_accepted, notices_of, place_of, project_of_work
 from hermes.plugins.hook_consent import HookConsent
 from hermes.plugins.settings import PluginSettings, ShellHookSettings
-from hermes.plugins.shell_hooks import CommandHook
 from hermes.present.checkup import CheckResult
 from hermes.types.error import McpError
 
@@ -38,15 +38,15 @@ def servers_found(home: Home, settings: Settings, environ: Mapping[str, str]) ->
             yield CheckResult("ok", f"MCP server {name}: not yet connected; hermes mcp test {name} tries it")
 
 
-def hooks_found(home: Home, settings: Settings) -> Iterator[CheckResult]:
+def hooks_found(home: Home, settings: Settings, environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """A finding for each command of `hooks` that is not run, or cannot be."""
     chosen = settings[ShellHookSettings]
     if settings[PluginSettings].safe_mode:
         return
     consent, project = HookConsent(home.root), project_of_work(settings)
     for one in command_hooks(chosen.hooks):
-        if isinstance(one, CommandHook):
-            yield from (CheckResult("fault", f"{one.words}: {why}") for why in one.faults())
+        faults = one.faults(project, environ) if isinstance(one, ClaudeHook) else one.faults()
+        yield from (CheckResult("fault", f"{one.words}: {why}") for why in faults)
         if not (chosen.hooks_auto_accept or consent.covers(one.event, one.hook, place_of(one, project))):
             yield CheckResult("warning", not_accepted(one))
     yield from (CheckResult("warning", words) for words in notices_of(chosen.hooks))

@@ -81,7 +81,7 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _kept(home)
     yield from _notes(home, loaded)
     yield _memory(home, loaded, environ, added)
-    yield from _hooks(home, loaded)
+    yield from _hooks(home, loaded, environ)
     yield from servers_found(home, loaded.settings, environ)
     yield from _added(added, environ)
 
@@ -202,10 +202,10 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
         )
 
 
-def _hooks(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
+def _hooks(home: Home, loaded: Loaded, environ: dict[str, str]) -> Iterator[CheckResult]:
     """What keeps commands of `hooks` from being run."""
     try:
-        yield from hooks_found(home, loaded.settings)
+        yield from hooks_found(home, loaded.settings, environ)
     except ConfigError as error:
         yield CheckResult("fault", str(error))
 

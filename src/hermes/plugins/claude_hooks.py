@@ -1,11 +1,14 @@
 """Hooks in the form of Claude Code: groups of commands by event, with a matcher; which of them can be run."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+import anyio
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from hermes.config.misfits import misfit
 from hermes.plugins.claude_calls import names_there
@@ -40,6 +43,9 @@ NOT_HERE: Final = frozenset(
 PROJECT: Final = "CLAUDE_PROJECT_DIR"
 LONGEST: Final = 600.0
 """Seconds that a command may take at most, and takes where nothing else is said."""
+_FIRST: Final = re.compile(r"\s*([\w./~+@%:-]+)(?=[\s;]|\Z)")
+_WHERE: Final = 'command -v -- "$1"'
+_ASKED_FOR: Final = 5.0
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 
 
@@ -108,6 +114,17 @@ class ClaudeHook(Struct, frozen=True, kw_only=True):
     def fitting(self, names: Sequence[str]) -> str | None:
         """The first of the names that its matcher fits, "" where there is none to fit."""
         return fitting(self.hook.matcher, names)
+
+    def faults(self, project: Path, environ: Mapping[str, str]) -> Iterator[str]:
+        """What keeps it from being run whoever says yes: a program that is not there. Only the shell knows
+        that, and it is asked where the first word is a plain one.
+        """
+        if found := _FIRST.match(self.hook.command):
+            word = str(Path(found[1]).expanduser()) if found[1].startswith("~") else found[1]
+            own = self.program(project, environ)
+            asking = replace(own, argv=[*own.argv[:2], _WHERE, own.argv[0], word], seconds=_ASKED_FOR)
+            if anyio.run(asking.run, {}).code:
+                yield f"{word} is not there, or cannot be run"
 
     def doubts(self) -> Iterator[str]:
         """What may be otherwise than is meant: a matcher that fits no tool. What servers offer is not known

@@ -170,8 +170,9 @@ def _faults(found: Here, one: AnyHook | HookLeftOut) -> list[str]:
     if isinstance(one, HookLeftOut):
         return [one.why]
     waits = [] if _covered(found, one) else [_state(found, one)]
-    theirs = [*one.doubts(), *one.notices] if isinstance(one, ClaudeHook) else [*one.faults()]
-    return [*theirs, *waits]
+    if not isinstance(one, ClaudeHook):
+        return [*one.faults(), *waits]
+    return [*one.faults(_project(found), found.environ), *one.doubts(), *one.notices, *waits]
 
 
 def _arguments(text: str) -> dict[str, Any]:
