@@ -47,6 +47,15 @@ cd .claude && cd hooks && python3 tool
 chmod +x .claude/hooks/check.sh && .claude/hooks/check.sh
 touch .claude/hooks/check.sh; for one in .claude/hooks/check.sh; do sh $one; done
 touch .claude/hooks/check.sh; sh "$(cat)" .claude/hooks/check.sh
+python3 run.py .claude/hooks/check.sh
+cat .claude/hooks/check.sh | sh
+cat .claude/hooks/check.sh | grep -v x | bash -s
+eval "$(cat .claude/hooks/check.sh)"
+. <(cat .claude/hooks/check.sh)
+grep -q -f .claude/hooks/check.sh
+jq -f .claude/hooks/check.sh
+awk -f .claude/hooks/check.sh
+cat .claude/hooks/check.sh | while read -r one; do $one; done
 sh .claude/hooks/check.sh | tee .claude/hooks/check.log > check.log
 """.strip().splitlines()
 
@@ -111,6 +120,11 @@ def test_a_yes_in_a_repository_holds_in_its_worktrees_while_the_files_are_the_sa
         'jq -c . | tee -a "$CLAUDE_PROJECT_DIR/.claude/log" | wc -l',
         "[ -e .claude/log ] || { touch .claude/log; echo first; }",
         'cp "$(jq -r .tool_input.file_path)" .claude/log',
+        "python3 .claude/hooks/log.py .claude/log --stamp=.claude/log",
+        "./run.sh .claude/log < .claude/log",
+        "cp a.py ~/.claude/backup.py",
+        "grep -q secret a.py && exit 2 || exit 0",
+        "head -c 100 src/a.py | grep -q secret && exit 2; wc -l a.py",
         'n=$(cat .claude/log); echo "$((n + 1))" > .claude/log',
     ],
 )

@@ -20,7 +20,7 @@ from hermes.environments.named_files import paths_named
 from hermes.environments.worktree_records import WorktreeRecords
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.small_files import read_small
-from hermes.plugins.hook_outputs import outputs_of
+from hermes.plugins.hook_data import data_of
 from hermes.plugins.settings import ShellHook
 from hermes.types.error import ConfigError
 
@@ -152,10 +152,10 @@ def bound_files(hook: ShellHook, project: Path | None = None) -> list[str]:
 
 def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
     """The files that a command names, inside the texts of programs that it quotes, below folders and by
-    patterns, too; in a `project` also by its variable. What it writes or adds to is none.
+    patterns, too; in a `project` also by its variable. What is data of it is none.
     """
     variables = {"CLAUDE_PROJECT_DIR": str(project)} if project else {}
-    outputs = outputs_of(hook.command, project or Path.cwd(), variables)
+    data = data_of(hook.command, project or Path.cwd(), variables)
     text = _HOME.sub(lambda _: str(Path.home()), _WRITTEN.sub(" ", hook.command))
     if project is None:
         words = [part for word in words_of(text) for part in (word, *word.split())]
@@ -164,7 +164,7 @@ def files_named(hook: ShellHook, project: Path | None = None) -> Iterator[Path]:
         paths = _named_in(project, _BRACES.sub("*", text))
     for path in dict.fromkeys(form.format(path) for path in paths for form in _LOADED):
         with suppress(OSError, ValueError):
-            if Path(path).is_file() and os.path.normpath(path) not in outputs:
+            if Path(path).is_file() and os.path.normpath(path) not in data:
                 yield Path(path)
 
 
