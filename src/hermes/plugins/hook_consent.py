@@ -8,12 +8,13 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from glob import has_magic
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from hermes.environments.named_files import paths_named
@@ -25,6 +26,7 @@ from hermes.plugins.settings import ShellHook
 from hermes.types.error import ConfigError
 
 FILE: Final = "shell-hooks-allowlist.json"
+_WAIT: Final = 10
 _HOME: Final = re.compile(r"(?<![\w/~.-])~(?=/)|\$HOME\b|\$\{HOME\}")
 _WRITTEN: Final = re.compile(r">[>|]?\s*[^\s'\"();|&<>`]+")
 _PROJECT: Final = re.compile(r"\$CLAUDE_PROJECT_DIR\b|\$\{CLAUDE_PROJECT_DIR[^}]*\}")
@@ -96,13 +98,15 @@ class HookConsent:
     def accept(self, event: str, hook: ShellHook, project: Path | None = None) -> None:
         """Keep a yes."""
         now = self._as_now(event, hook, project)
-        self._write(self.every() | {_digest(now, hook): now})
+        with self._alone():
+            self._write(self.every() | {_digest(now, hook): now})
 
     def revoke(self, command: str) -> int:
         """Take back every yes to a command, or to all of them where it is empty; how many there were."""
-        every = self.every()
-        kept = {key: one for key, one in every.items() if command and one.command != command}
-        self._write(kept)
+        with self._alone():
+            every = self.every()
+            kept = {key: one for key, one in every.items() if command and one.command != command}
+            self._write(kept)
         return len(every) - len(kept)
 
     def _as_now(self, event: str, hook: ShellHook, project: Path | None) -> AcceptedHook:
@@ -116,9 +120,19 @@ class HookConsent:
         worktree = self._worktrees.around(project) if project is not None else None
         return str(worktree.main.resolve() if worktree is not None else project or "")
 
-    def _write(self, every: dict[str, AcceptedHook]) -> None:
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the only process that changes what was accepted."""
         make_private(self._file.parent)
-        write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
+        try:
+            with FileLock(f"{self._file}.lock", timeout=_WAIT):
+                yield
+        except Timeout as error:
+            raise ConfigError(f"Another process has held {self._file} for {_WAIT} seconds.") from error
+
+    def _write(self, every: dict[str, AcceptedHook]) -> None:
+        words = msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n"
+        write_atomic(self._file, words, mode=0o600)
 
 
 def _name_for(place: str, project: Path | None, file: Path) -> str:
