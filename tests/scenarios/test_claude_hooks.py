@@ -424,6 +424,21 @@ async def test_words_of_the_start_and_of_the_prompt_go_with_the_first_message(
     ]
 
 
+async def test_a_session_below_the_top_of_its_repository_is_told_with_its_own_folder(
+    environ: dict[str, str], project: Path, tmp_path: Path, script: Write
+) -> None:
+    folder = project / "below"
+    folder.mkdir()
+    (project / ".git").mkdir()
+    hooks = {name: [group(script(""))] for name in ("SessionStart", "UserPromptSubmit", "PreToolUse")}
+    model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+    async with opened(environ, model, project, **hooks) as runtime:
+        await asked(runtime, folder)
+    assert [(one["hook_event_name"], one["cwd"]) for one in told(tmp_path)] == [
+        (name, str(folder)) for name in ("SessionStart", "UserPromptSubmit", "PreToolUse")
+    ]
+
+
 async def test_a_stopped_prompt_is_neither_heard_by_the_model_nor_kept(
     environ: dict[str, str], project: Path, script: Write
 ) -> None:

@@ -248,11 +248,13 @@ def project_at(cwd: Path) -> Path:
 
 
 def _base(event: str, place: HookPlace) -> dict[str, Any]:
-    opened = place.session.opened if place.session is not None else None
+    session = place.session
+    opened = session.opened if session is not None else None
+    begins = session.spec.cwd if session is not None else place.project
     return {
-        "session_id": place.session.id if place.session is not None else "",
+        "session_id": session.id if session is not None else "",
         "transcript_path": "",
-        "cwd": opened.workspace.cwd if opened is not None else str(place.project),
+        "cwd": opened.workspace.cwd if opened is not None else str(begins),
         "hook_event_name": event,
     }
 
