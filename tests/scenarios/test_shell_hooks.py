@@ -287,8 +287,16 @@ async def test_a_program_that_is_not_there_is_a_failure_of_that_command_alone(
             {"command": "echo 'x"},
             'The command "echo \'x" of hooks cannot be read: No closing quotation.',
         ),
-        ("Stop", {"command": "true", "timeout": 301}, "hooks is not as it should be: timeout: expected"),
-        ("Stop", {"command": "true", "comand": "x"}, "hooks is not as it should be: it takes command, "),
+        (
+            "Stop",
+            {"command": "true", "timeout": 301},
+            "hooks.Stop[0] is not as it should be: timeout: expected",
+        ),
+        (
+            "Stop",
+            {"command": "true", "comand": "x"},
+            "hooks.Stop[0] is not as it should be: it takes command, ",
+        ),
     ],
 )
 async def test_a_fault_of_the_settings_is_told_at_once(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from hermes.config.misfits import misfit
+from hermes.config.misfits import innermost, misfit
 from hermes.config.names import first_name, meant, setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
@@ -127,10 +127,22 @@ def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str
     try:
         converted = msgspec.convert(given.value, known.kind, strict=not textual)
     except msgspec.ValidationError as error:
-        fault = misfit(error, known.kind)
-        faults.append(f"{given.origin}: {known.key} is {_shown(given.value)}: {fault}.")
+        faults.append(_fault(known, given, error))
         return
     values[known.key] = Value(value=converted, origin=given.origin)
+
+
+def _fault(known: Known, given: Value, error: msgspec.ValidationError) -> str:
+    """What is wrong with a value, and where; with an example where its key has one."""
+    place, value, kind = known.key, given.value, known.kind
+    if isinstance(value, dict | list):
+        place, value, kind = innermost(place, value, kind)
+        try:
+            msgspec.convert(value, kind)
+        except msgspec.ValidationError as inner:
+            error = inner
+    example = f". An example: {known.example}" if known.example else ""
+    return f"{given.origin}: {place} is {_shown(given.value)}: {misfit(error, kind)}{example}."
 
 
 def _shown(value: Any) -> str:

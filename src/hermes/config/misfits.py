@@ -1,6 +1,7 @@
 """What is wrong with a value that a key does not take, in a person's words: what it takes."""
 
 import re
+from collections.abc import Iterator
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -33,9 +34,37 @@ def misfit(error: msgspec.ValidationError, kind: Any) -> str:
         wrong = re.sub(_REFUSED, "", fault) if steps or _UNKNOWN in fault else ""
         taken = f"{', '.join(words[:-1])}{' or ' if words[1:] else ''}{words[-1]}"
         return f"{name or 'it'} takes {taken}" + (f", not {wrong}" if wrong else "")
+    fault = fault.replace(" | null`", "`")
     for code, word in _WORDS.items():
         fault = fault.replace(code, word)
     return f"{name}: {fault[:1].lower()}{fault[1:]}".removeprefix(": ")
+
+
+def innermost(key: str, value: Any, kind: Any) -> tuple[str, Any, Any]:
+    """Where a value has a fault: place, value and kind of the table or list in it that is none of its kind,
+    as deep as there is one.
+    """
+    for place, one, inner in _entries(key, value, kind):
+        if not _holds_others(inner):
+            continue
+        try:
+            msgspec.convert(one, inner)
+        except msgspec.ValidationError:
+            return innermost(place, one, inner)
+    return key, value, kind
+
+
+def _entries(key: str, value: Any, kind: Any) -> Iterator[tuple[str, Any, Any]]:
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if get_origin(kind) is dict and isinstance(value, dict):
+        yield from ((f"{key}.{name}", one, get_args(kind)[1]) for name, one in value.items())
+    if get_origin(kind) is list and isinstance(value, list):
+        yield from ((f"{key}[{number}]", one, get_args(kind)[0]) for number, one in enumerate(value))
+
+
+def _holds_others(kind: Any) -> bool:
+    is_table = isinstance(kind, type) and issubclass(kind, Struct)
+    return is_table or get_origin(kind) in {dict, list}
 
 
 def _inner(kind: Any, field: str) -> Any:

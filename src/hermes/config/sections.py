@@ -22,12 +22,15 @@ _SECTIONS: Final[dict[type[Struct], str]] = {}
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """A key of the settings: its type as a person would call it, its default and what it means."""
+    """A key of the settings: its type as a person would call it, its default, what it means, and an example
+    of it in a file, "" where it needs none.
+    """
 
     key: str
     kind: Any
     default: Any
     description: str
+    example: str = ""
 
 
 class Settings(Struct, frozen=True):
@@ -46,9 +49,9 @@ class Settings(Struct, frozen=True):
         return Settings((*(one for one in self.sections if type(one) is not type(changed)), changed))
 
 
-def doc(text: str) -> Meta:
-    """What a field means, for `hermes config explain` and the reference page."""
-    return Meta(description=text)
+def doc(text: str, *examples: str) -> Meta:
+    """What a field means, for `hermes config explain` and the reference page; examples of it in a file."""
+    return Meta(description=text, examples=list(examples))
 
 
 def section(name: str) -> Callable[[type[S]], type[S]]:
@@ -117,7 +120,18 @@ def _known(prefix: str, part: Struct, about: str = "") -> Iterator[Known]:
             yield from _known(f"{prefix}{field.name}.", default, description)
             continue
         kind = type(part).__annotations__[field.name]
-        yield Known(key=prefix + field.name, kind=kind, default=default, description=description)
+        yield Known(
+            key=prefix + field.name,
+            kind=kind,
+            default=default,
+            description=description,
+            example=next(_examples_of(field.type), ""),
+        )
+
+
+def _examples_of(kind: Any) -> Iterator[str]:
+    for one in getattr(kind, "__metadata__", ()):
+        yield from getattr(one, "examples", None) or ()
 
 
 def _said_of(kind: Any) -> str:

@@ -116,7 +116,8 @@ class ShellHookSettings(Struct, frozen=True, kw_only=True):
         dict[str, list[ShellHook]],
         doc(
             "By hook point, or by its name elsewhere such as PreToolUse, the commands that are run there, or"
-            " groups of them as Claude Code has them."
+            " groups of them as Claude Code has them.",
+            "hooks: {PreToolUse: [{matcher: Bash, hooks: [{type: command, command: ./guard.sh}]}]}",
         ),
     ] = field(default_factory=dict)
     hooks_auto_accept: Annotated[

@@ -453,7 +453,10 @@ def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
             "providers: {mine: {base_urll: x}}\n",
             "config.yaml line 1: providers is not as it should be: .*base_urll.*mine|providers.*base_urll",
         ),
-        ("models: {a/b: {price: {input: -1, output: 1}}}\n", "models is not as it should be.*price.input"),
+        (
+            "models: {a/b: {price: {input: -1, output: 1}}}\n",
+            "models.a/b is not as it should be: price.input",
+        ),
         ("credential_pool_strategies: {openai: best}\n", "it takes fill_first, .* or least_used, not 'best'"),
         ("budget: {day_cost: -1}\n", "budget.day_cost is -1"),
     ],
@@ -464,6 +467,34 @@ def test_a_fault_in_a_table_of_the_users_own_is_told_with_its_place(
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
         load(path, {})
+
+
+HOOKS = " An example: hooks: {PreToolUse: [{matcher: Bash, hooks: [{type: command, command: ./guard.sh}]}]}."
+
+
+@pytest.mark.parametrize(
+    ("hooks", "fault"),
+    [
+        (
+            "{PreToolUse: {command: x}}",
+            "hooks.PreToolUse is not as it should be: expected a list, got a table.",
+        ),
+        ("{Stop: [{command: x}, x]}", "hooks.Stop[1] is not as it should be: expected a table, got text."),
+        (
+            "{Stop: [{matcher: x}]}",
+            "hooks.Stop[0] is not as it should be: expected either command, or hooks as Claude Code has them.",
+        ),
+        (
+            "{Stop: [{hooks: {command: x}}]}",
+            "hooks.Stop[0] is not as it should be: hooks: expected a list, got a table.",
+        ),
+    ],
+)
+def test_a_fault_of_hooks_is_told_with_its_place_and_an_example(path: Path, hooks: str, fault: str) -> None:
+    path.write_text(f"hooks: {hooks}\n")
+    with pytest.raises(ConfigError) as raised:
+        load(path, {})
+    assert str(raised.value).splitlines()[0] == f"config.yaml line 1: {fault}{HOOKS}"
 
 
 def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
