@@ -250,6 +250,8 @@ def test_hooks_of_claude_code_are_added_in_their_form_beside_ours_and_run_only_a
     settings = Path(environ["HOME"]) / ".claude" / "settings.json"
     put(settings.parent, {"settings.json": json.dumps({"hooks": HOOKS, "model": "opus"})})
     put(home, {"config.yaml": "hooks:\n  Stop:\n  - command: 'true'  # mine\n"})
+    rest = becomes(run, "--dry-run", "--only", "settings")
+    assert rest == {"settings: settings.json": "not taken: model; what a session may do, our own rules say"}
     plan = becomes(run, "--dry-run", "--only", "hooks")
     assert plan.pop("hooks: Later").startswith(
         "not taken: none of them can be run here: Later is no event of Claude Code's form; "
@@ -263,7 +265,8 @@ def test_hooks_of_claude_code_are_added_in_their_form_beside_ours_and_run_only_a
         "hooks: SessionEnd": "not taken: Expected `array | null`, got `str` - at `$[0].hooks`",
     }
     assert plan == expected
-    assert run("import", "-y").returncode == 0
+    done = run("import", "-y")
+    assert (done.returncode, done.stderr) == (0, "Taken over: 4 hooks.\n")
     assert "# mine" in (home / "config.yaml").read_text()
     rows = [json.loads(line) for line in run("hooks", "list", "--json").stdout.splitlines()]
     waits = "waits for your yes"
@@ -285,7 +288,7 @@ def test_hooks_of_claude_code_are_added_in_their_form_beside_ours_and_run_only_a
     assert [becomes(run, "-y")[f"hooks: {name}"] for name in ("PreToolUse", "Stop")] == ["already here"] * 2
     off = {"hooks": {"Stop": [GUARD]}, "disableAllHooks": True}
     settings.write_text(json.dumps(off))
-    assert becomes(run, "-y") == {"hooks: Stop": "not taken: they are switched off there"}
+    assert becomes(run, "-y", "--only", "hooks") == {"hooks: Stop": "not taken: they are switched off there"}
 
 
 def test_homes_of_several_agents_are_taken_over_together(

@@ -213,7 +213,9 @@ def _report(done: Sequence[tuple[Part, str]]) -> int:
     for part, why in done:
         if why:
             click.echo(strip_escapes(f"hermes: {part.kind} {part.name} was not taken: {why}"), err=True)
-    taken = Counter(part.kind for part, why in done if not why)
+    taken = Counter[str]()
+    for part in (part for part, why in done if not why):
+        taken[part.kind] += part.count
     told = ", ".join(f"{count} {kind}" for kind, count in taken.items()) or "nothing"
     click.echo(f"Taken over: {told}.", err=True)
     return 1 if any(why for _, why in done) else 0

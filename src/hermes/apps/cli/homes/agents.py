@@ -17,12 +17,17 @@ from hermes.apps.cli.homes.sessions import sessions
 from hermes.apps.cli.homes.settings import FILE, original_settings, settings
 from hermes.apps.cli.homes.source import ForeignFolder, inside
 from hermes.config.home import Home
+from hermes.lib.text import clip
+from hermes.lib.visible import visible
 from hermes.types.error import HermesError
 
 _UNREADABLE: Final = (HermesError, OSError, ValueError, TypeError, ArithmeticError, RecursionError)
 """What a reader may fail with where a file of somebody else holds something else than it should."""
 _MOST: Final[Mapping[Kind, int]] = {"sessions": 100_000}
 Reader = Callable[[ForeignFolder, Ours], Iterator[Part]]
+
+
+_TAKEN_BY_OTHERS: Final = frozenset({"$schema", "disableAllHooks", "hooks", "mcpServers"})
 
 
 class ForeignAgent(Struct, frozen=True, kw_only=True):
@@ -87,6 +92,14 @@ def _claude_servers(source: ForeignFolder, ours: Ours) -> Iterator[Part]:
     beside = ForeignFolder(source.root.parent) if source.root.name == ".claude" else source
     for where, file in ((beside, ".claude.json"), (source, "settings.json"), (source, ".mcp.json")):
         yield from servers(inside(where.json(file), "mcpServers"), ours)
+
+
+def _claude_settings(source: ForeignFolder, _: Ours) -> Iterator[Part]:
+    """What else its settings say, of which nothing is taken: other rules decide here what is allowed."""
+    others = ", ".join(sorted(source.json("settings.json").keys() - _TAKEN_BY_OTHERS))
+    if others:
+        becomes = f"not taken: {clip(visible(others), 500)}; what a session may do, our own rules say"
+        yield Part(kind="settings", name="settings.json", becomes=becomes)
 
 
 def _codex_servers(source: ForeignFolder, ours: Ours) -> Iterator[Part]:
@@ -198,6 +211,7 @@ AGENTS: Final[Mapping[str, ForeignAgent]] = {
             places=(".claude",),
             marks=("CLAUDE.md", "projects", "settings.json", ".mcp.json", ".claude.json"),
             readers=(
+                ("settings", _claude_settings),
                 ("skills", files.skills),
                 ("mcp", _claude_servers),
                 ("hooks", claude_hooks),

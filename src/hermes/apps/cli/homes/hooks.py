@@ -42,9 +42,10 @@ def _of_event(event: str, groups: Any, ours: Ours) -> Part:
     new = [one for one in given if one not in here]
     if not new:
         return _told(event, THERE)
-    words = clip(visible("; ".join(commands)), _SHOWN)
-    take = partial(_add, ours, event, new)
-    return Part(kind="hooks", name=event, becomes=f"added, not run before your yes: {words}", take=take)
+    words = clip(visible("; ".join(commands)), _SHOWN, notice=" … ")
+    becomes = f"added, not run before your yes: {words}"
+    count = sum(len(one.hooks or ()) for one in new)
+    return Part(kind="hooks", name=event, becomes=becomes, take=partial(_add, ours, event, new), count=count)
 
 
 def _add(ours: Ours, event: str, new: Sequence[ShellHook]) -> None:

@@ -38,8 +38,8 @@ class Arrival(Struct, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """A thing by kind and name, and in words what becomes of it. It is taken over by `take`, or where it goes
-    into the store by `arrive`; without both it is only told of.
+    """A thing by kind and name, or a `count` of things, and in words what becomes of it. It is taken over by
+    `take`, or where it goes into the store by `arrive`; without both it is only told of.
     """
 
     kind: Kind
@@ -47,6 +47,7 @@ class Part(Struct, frozen=True, kw_only=True):
     becomes: str
     take: Callable[[], object] | None = None
     arrive: Callable[[Arrival], Awaitable[None]] | None = None
+    count: int = 1
 
     @property
     def is_new(self) -> bool:
