@@ -424,6 +424,33 @@ async def test_words_of_the_start_and_of_the_prompt_go_with_the_first_message(
     ]
 
 
+@pytest.mark.parametrize("form", ["theirs", "ours"])
+async def test_a_python_of_a_hook_imports_nothing_that_a_session_may_have_written(
+    environ: dict[str, str], project: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.chdir(project)
+    for folder in (project, project / "scripts"):
+        folder.mkdir(exist_ok=True)
+        (folder / "json.py").write_text("raise SystemExit(0)\n")
+    hooks = project / ".claude/hooks"
+    hooks.mkdir(parents=True)
+    (hooks / "reason.py").write_text("WHY = 'not now'\n")
+    guard = "import json, sys\ntry:\n    from reason import WHY\nexcept ImportError:\n    WHY = 'no reason'\n"
+    guard += "json.load(sys.stdin)\nprint(WHY, file=sys.stderr)\nsys.exit(2)\n"
+    for file in (hooks / "guard.py", project / "scripts/guard.py"):
+        file.write_text(guard)
+    short = "import json, sys; print(sys.flags.safe_path, file=sys.stderr); sys.exit(2)"
+    found = []
+    for words in (f'-c "{short}"', ".claude/hooks/guard.py", "scripts/guard.py"):
+        command = f"{sys.executable} {words}"
+        given = group(command) if form == "theirs" else {"command": command}
+        model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
+        async with opened(environ, model, project, PreToolUse=[given]) as runtime:
+            session, _ = await asked(runtime, project)
+        found += results(session)
+    assert found == [blocked("True"), blocked("not now"), blocked("no reason")]
+
+
 async def test_a_session_below_the_top_of_its_repository_is_told_with_its_own_folder(
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hermes.config.misfits import misfit
 from hermes.plugins.claude_calls import names_there
 from hermes.plugins.claude_matchers import fault_of, fitting
+from hermes.plugins.hook_imports import import_variables
 from hermes.plugins.hook_process import HookProgram
 from hermes.plugins.settings import ShellHook, label_of
 from hermes.tools.toolsets import bundled
@@ -141,7 +142,7 @@ class ClaudeHook(Struct, frozen=True, kw_only=True):
             argv=[shell, "-c", self.hook.command],
             environ=environ,
             seconds=self.hook.timeout,
-            more={PROJECT: str(project)},
+            more={PROJECT: str(project), **import_variables(self.hook, project, environ)},
             cwd=project,
         )
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from hermes.hooks import SPECS
 from hermes.lib.text import clip
 from hermes.plugins.hook_consent import words_of
+from hermes.plugins.hook_imports import import_variables
 from hermes.plugins.hook_process import BLOCKS, FOR_MODEL, HookProgram, HookRun, UnreadableAnswer
 from hermes.plugins.settings import ShellHook, label_of
 from hermes.types.error import ConfigError
@@ -86,7 +87,9 @@ class CommandHook(Struct, frozen=True, kw_only=True):
             "cwd": os.getcwd(),  # noqa: PTH109  # of the process, at once
             "extra": {name: value for name, value in offered.items() if name not in _NAMED},
         }
-        return await HookProgram(argv=self.argv, environ=environ, seconds=self.hook.timeout).run(told)
+        more = import_variables(self.hook, None, environ)
+        program = HookProgram(argv=self.argv, environ=environ, seconds=self.hook.timeout, more=more)
+        return await program.run(told)
 
 
 def point_of(event: str) -> str:
