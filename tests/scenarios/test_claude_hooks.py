@@ -451,6 +451,36 @@ async def test_a_python_of_a_hook_imports_nothing_that_a_session_may_have_writte
     assert found == [blocked("True"), blocked("not now"), blocked("no reason")]
 
 
+async def test_words_for_the_model_hide_known_secrets(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    environ["OPENROUTER_API_KEY"] = "sk-or-v1-0123456789abcdef"
+    loud = script("print('the key is sk-or-v1-0123456789abcdef')")
+    stop = script("print('sk-or-v1-0123456789abcdef', file=sys.stderr)\nsys.exit(2)")
+    hooks = {"SessionStart": [group(loud)], "UserPromptSubmit": [group(loud)], "Stop": [group(stop)]}
+    model = ScriptedModel(*(say("done") for _ in range(4)))
+    async with opened(environ, model, project, **hooks) as runtime:
+        session, _ = await asked(runtime, project)
+    assert len(model.requests) == 4
+    assert "0123456789abcdef" not in json.dumps(model.requests) + str(words(session))
+    assert str(words(session)).count("the key is") == 2
+
+
+async def test_a_session_that_makes_a_repository_of_its_folder_keeps_its_guards(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    folder = project / "below"
+    folder.mkdir()
+    (project / ".git").mkdir()
+    guard = script("if 'x' in str(given['tool_input']): print('not now', file=sys.stderr); sys.exit(2)")
+    model = ScriptedModel(
+        call("terminal", {"command": "mkdir .git"}), call("terminal", {"command": "echo x"}), say("done")
+    )
+    async with opened(environ, model, project, PreToolUse=[group(guard, "Bash")]) as runtime:
+        session, _ = await asked(runtime, folder)
+    assert ((folder / ".git").is_dir(), results(session)[1]) == (True, blocked("not now"))
+
+
 async def test_a_session_below_the_top_of_its_repository_is_told_with_its_own_folder(
     environ: dict[str, str], project: Path, tmp_path: Path, script: Write
 ) -> None:

@@ -1,6 +1,6 @@
 """What a command written for Claude Code answers: by its exit code, in JSON, or in words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -71,6 +71,11 @@ def answer_of_claude(one: ClaudeHook, ran: HookRun) -> ClaudeAnswer:
     except UnreadableAnswer as error:
         why = _UNREAD.format(one.words, error)
         return _bounded(ClaudeAnswer(blocks=why) if one.guards else ClaudeAnswer(told=why))
+
+
+def cleaned(answer: ClaudeAnswer, redact: Callable[[str], str]) -> ClaudeAnswer:
+    """The same with known secrets taken out of its words."""
+    return replace(answer, **{name: redact(getattr(answer, name)) for name in _LONGEST})
 
 
 def together(answers: Iterable[ClaudeAnswer]) -> ClaudeAnswer:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from hermes.agent.prompt.context_files import repository_top
 from hermes.agent.services import SessionSource
 from hermes.lib.text import clip
-from hermes.plugins.claude_answers import FOR_PERSON, ClaudeAnswer, answer_of_claude, together
+from hermes.plugins.claude_answers import FOR_PERSON, ClaudeAnswer, answer_of_claude, cleaned, together
 from hermes.plugins.claude_calls import ClaudeCall, absolute_from, calls_of, response_of, with_words
 from hermes.plugins.claude_hooks import ClaudeHook
 from hermes.plugins.hook_process import FOR_MODEL
@@ -60,10 +60,13 @@ class HookPlace(Struct, frozen=True, kw_only=True):
     def tell(self, words: str) -> None:
         """Have the user see these words; without a session they are logged."""
         if words and self.session is not None:
-            known = self.session.services.redactor.redact(words)
-            self.session.emit(Notice(level="info", text=clip(known, FOR_PERSON)))
+            self.session.emit(Notice(level="info", text=clip(self.redacted(words), FOR_PERSON)))
         elif words:
             logger.warning("%s", words)
+
+    def redacted(self, words: str) -> str:
+        """Words without the secrets that are known."""
+        return self.session.services.redactor.redact(words) if self.session is not None else words
 
     def folder(self) -> str:
         """Where relative paths begin."""
@@ -89,7 +92,7 @@ class HookPlace(Struct, frozen=True, kw_only=True):
 
 class ClaudeEvents(Struct, kw_only=True):
     """The hooks, and what they are run with; `choice` says which were accepted for a project. `begun`
-    are the words of SessionStart by session, until its first message.
+    are the words of SessionStart by session, until its first message, `projects` their projects.
     """
 
     hooks: tuple[ClaudeHook, ...]
@@ -97,6 +100,7 @@ class ClaudeEvents(Struct, kw_only=True):
     environ: Mapping[str, str]
     choice: ClaudeChoice
     begun: dict[str, str] = field(default_factory=dict)
+    projects: dict[str, Path] = field(default_factory=dict)
 
     @property
     def callbacks(self) -> dict[str, Callable[..., Any]]:
@@ -111,8 +115,10 @@ class ClaudeEvents(Struct, kw_only=True):
             "on_session_finalize": self.session_ended,
             "pre_approval_request": self.person_is_asked,
         }
-        wanted = {one.point for one in self.hooks}
-        if "on_session_start" in wanted:
+        if not self.hooks:
+            return {}
+        wanted = {one.point for one in self.hooks} | {"on_session_start", "on_session_finalize"}
+        if any(one.event == "SessionStart" for one in self.hooks):
             wanted.add("pre_llm_call")
         return {point: call for point, call in every.items() if point in wanted}
 
@@ -197,6 +203,7 @@ class ClaudeEvents(Struct, kw_only=True):
         self.begun.pop(str(offered["session_id"]), None)
         if not place.is_child:
             await self._said("SessionEnd", "other", {"reason": "other"}, place)
+        self.projects.pop(str(offered["session_id"]), None)
 
     async def person_is_asked(self, **offered: Any) -> None:
         """Tell that a person is waited for."""
@@ -227,7 +234,7 @@ class ClaudeEvents(Struct, kw_only=True):
                 continue
             named = {"tool_name": call.named(name)} if "tool_input" in told else {}
             ran = await one.program(place.project, self.environ).run({**_base(event, place), **told, **named})
-            answer = answer_of_claude(one, ran)
+            answer = cleaned(answer_of_claude(one, ran), place.redacted)
             place.tell(answer.told)
             found.append((one, answer))
         return found
@@ -235,7 +242,16 @@ class ClaudeEvents(Struct, kw_only=True):
     def _place(self, offered: Mapping[str, Any]) -> HookPlace:
         ids = (offered.get(name) for name in ("session_id", "session_key", "parent_session_id"))
         session = self.sessions.find(str(next(filter(None, ids), "")))
-        return HookPlace(session=session, project=project_at(session.spec.cwd if session else Path.cwd()))
+        return HookPlace(session=session, project=self._project(session))
+
+    def _project(self, session: "Session | None") -> Path:
+        """The project of a session as it was when it was first seen, for a child that of its parent: a
+        session may make a repository of its folder.
+        """
+        if session is None:
+            return project_at(Path.cwd())
+        known = self.projects.get(session.spec.parent) or project_at(session.spec.cwd)
+        return self.projects.setdefault(session.id, known)
 
     def _stop(self, place: HookPlace, why: str) -> None:
         if why and place.session is not None:
