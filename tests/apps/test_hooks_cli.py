@@ -143,6 +143,7 @@ def test_a_group_is_tried_on_each_file_and_asked_about_in_each_project(
         return run(*words, given=answer).stdout.splitlines()
 
     told = f"hook PreToolUse: {GUARD}"
+    shown = "hook PreToolUse, matcher 'Edit|Write':", f"│ {GUARD}"
     answers = [
         f"{told}: exit code 0, answers {{}}",
         f'{told}: exit code 2, answers {{"blocks": "keep b"}}',
@@ -151,7 +152,7 @@ def test_a_group_is_tried_on_each_file_and_asked_about_in_each_project(
     bound = "A change of these files is asked about again: .claude/guard.sh."
     asks = "{} Run it from now on? [y/N]: "
     assert tried(work, "y\n") == [
-        told,
+        *shown,
         where.format(work),
         bound,
         asks.format("It is new.") + answers[0],
@@ -159,13 +160,13 @@ def test_a_group_is_tried_on_each_file_and_asked_about_in_each_project(
     ]
     assert tried(work) == answers
     news = asks.format("Your yes was for another project.")
-    assert tried(other, "n\n") == [told, where.format(other), bound, f"{news}{told}: not run"]
+    assert tried(other, "n\n") == [*shown, where.format(other), bound, f"{news}{told}: not run"]
     put_guard(work, "a")
     news = asks.format("Since your yes guard.sh was changed.")
-    assert tried(work, "n\n") == [told, where.format(work), bound, f"{news}{told}: not run"]
+    assert tried(work, "n\n") == [*shown, where.format(work), bound, f"{news}{told}: not run"]
     put_guard(work, "b")
     assert run("hooks", "revoke", GUARD).stdout == "1 taken back.\n"
-    assert tried(work, "n\n")[3].startswith(asks.format("It is new."))
+    assert tried(work, "n\n")[4].startswith(asks.format("It is new."))
 
 
 def test_where_nobody_can_be_asked_a_new_command_is_not_run_and_said_once(
@@ -206,7 +207,7 @@ def test_a_yes_is_given_in_a_terminal_alone(
         terminal.type("y\r")
         terminal.until("hook.py: runs")
     with asked() as terminal:
-        terminal.until("hook Stop: true")
+        terminal.until("│ true")
         terminal.until("It names no file that is there: a change of what it runs would not be noticed.")
         terminal.until("Run it from now on? [y/N]")
         terminal.type("\r")

@@ -173,7 +173,9 @@ async def test_a_command_is_run_only_after_a_yes_and_not_when_its_script_has_cha
     assert caplog.messages.count(told) == 0
     async with opened(environ, model_again(), **hooks) as runtime:
         (tmp_path / "hook.py").write_text("print('{}')")
-        assert results(await asked(runtime, tmp_path)) == [SEEN, SEEN]
+        found = [json.loads(one)["error"] for one in results(await asked(runtime, tmp_path))]
+    changed = f"hook PreToolUse: {command} guards this, and was changed since the user's yes."
+    assert [one.startswith(changed) for one in found] == [True, True]
     assert caplog.messages.count(told) == 1
     async with opened(environ, looking(), accepted=False, **hooks) as runtime:
         assert runtime.warnings == (told,)

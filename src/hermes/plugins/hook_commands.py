@@ -47,9 +47,9 @@ class HookChoice(Struct, frozen=True, kw_only=True):
         self.told.add(key)
         return not_accepted(one) if len(self.told) > known else ""
 
-    def lost(self, one: ClaudeHook, project: Path) -> str:
+    def lost(self, one: AnyHook, project: Path) -> str:
         """Why nothing may pass a command that does not run: there was a yes to it, and it was changed."""
-        if self.every or not self.consent.has_changed(one.event, one.hook, project):
+        if self.every or not self.consent.has_changed(one.event, one.hook, place_of(one, project)):
             return ""
         return (
             f"{one.words} guards this, and was changed since the user's yes. Only the user can mend that:"
@@ -82,15 +82,17 @@ def place_of(one: AnyHook, project: Path) -> Path | None:
 
 
 def question_of(one: AnyHook, project: Path, consent: HookConsent) -> str:
-    """What a person is asked about a command: what it is, when and in which project it is run, which files
-    the yes is for, and why it is asked about.
+    """What a person is asked about a command: what it is, each line marked as one of its own, when and in
+    which project it is run, which files the yes is for, and why it is asked about.
     """
     place = place_of(one, project)
     files, news = bound_files(one.hook, place), consent.news(one.event, one.hook, place)
     where = f" in {place}" if place else ""
     when = f"It is run {WHEN[one.point]}{where}."
     bound = _BOUND.format(clip(", ".join(files), _SHOWN, notice=" … ")) if files else _UNBOUND
-    return f"hook {one.event}: {one.hook.command}\n{when}\n{bound}\n{news} Run it from now on?"
+    fits = f", matcher {one.hook.matcher!r}" if one.hook.matcher else ""
+    command = "\n".join(f"│ {line}" for line in one.hook.command.splitlines())
+    return f"hook {one.event}{fits}:\n{command}\n{when}\n{bound}\n{news} Run it from now on?"
 
 
 def not_accepted(one: AnyHook) -> str:
@@ -143,7 +145,8 @@ def _callback(one: CommandHook, choice: HookChoice, environ: Mapping[str, str]) 
             return answer_of(one, await one.run(offered, environ))
         if words := choice.untold(one, Path()):
             logger.warning("%s", words)
-        return None
+        why = choice.lost(one, Path()) if one.point == "pre_tool_call" else ""
+        return {"action": "block", "message": why} if why else None
 
     run.__qualname__ = one.words
     return run
