@@ -54,8 +54,15 @@ def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: 
     assert f"! {told} is not run: nobody has said yes to it as it is now" in run("doctor").stdout
     Path(command.split()[1]).write_text(CODE)
     assert run("hooks", "revoke", command).stdout == "1 taken back.\n"
+    again = run("hooks", "revoke", command)
+    assert (again.returncode, again.stderr) == (
+        2,
+        f"hermes: There is no yes to {command!r}; hermes hooks list shows the commands.\n",
+    )
     assert state() == "waits for your yes"
     assert "No command is run at Stop" in run("hooks", "test", "Stop").stderr
+    deep = run("hooks", "test", "PreToolUse", "--arguments", '{"a":' * 3000 + "1" + "}" * 3000)
+    assert deep.stderr.startswith("hermes: --arguments is no JSON that can be read: ")
     nope = run("hooks", "test", "Nope").stderr
     assert nope.startswith("hermes: hooks.Nope is no hook point; there are Notification, PostToolUse, ")
 

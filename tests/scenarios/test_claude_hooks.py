@@ -322,6 +322,7 @@ UNREAD: Sequence[tuple[str, str]] = (
         "hookSpecificOutput.permissionDecision takes allow, deny, ask or defer, not 'DENY'.",
     ),
     ('print(\'{"continue": "false"}\')', "continue: expected"),
+    ("print('{\"a\":' * 100_000)", "it is no JSON: "),
 )
 
 

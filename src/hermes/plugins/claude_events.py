@@ -126,8 +126,10 @@ class ClaudeEvents(Struct, kw_only=True):
         """Show each of the calls that one of ours is; the first that is blocked blocks it."""
         try:
             return await self._before(offered)
-        except Exception as error:  # a guard that saw nothing guards nothing
-            logger.exception("Hooks at PreToolUse could not be shown a call of %s", offered["tool_name"])
+        except Exception as error:  # noqa: BLE001  # a guard that saw nothing guards nothing
+            logger.warning(
+                "Hooks at PreToolUse could not be shown a call of %s: %r", offered["tool_name"], error
+            )
             return _block(_UNSHOWN.format(error))
 
     async def _before(self, offered: Mapping[str, Any]) -> Any:

@@ -115,8 +115,9 @@ async def _ran(program: HookProgram, given: bytes) -> HookRun:
                 if process.returncode is None:  # what it has started goes with it
                     with suppress(ProcessLookupError, PermissionError):
                         os.killpg(process.pid, signal.SIGKILL)
-    except OSError as error:
-        return HookRun(code=127, errors=f"it cannot be started: {error.strerror or error}")
+    except (OSError, ValueError) as error:  # there is no such program, or a zero byte in its words
+        why = getattr(error, "strerror", None) or error
+        return HookRun(code=127, errors=f"it cannot be started: {why}")
     return HookRun(
         code=code,
         output=output[:_MOST].decode("utf-8", "replace"),

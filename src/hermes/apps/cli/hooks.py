@@ -103,6 +103,8 @@ def test(choices: Choices, event: str, *, for_tool: str, arguments: str, yes: bo
 def revoke(choices: Choices, command: str) -> None:
     """Take back your yes to COMMAND, or to all of them."""
     count = HookConsent(to_change(choices).root).revoke(command)
+    if command and not count:
+        raise ConfigError(f"There is no yes to {command!r}; hermes hooks list shows the commands.")
     click.echo(f"{count} taken back.")
 
 
@@ -178,8 +180,8 @@ def _faults(found: Here, one: AnyHook | HookLeftOut) -> list[str]:
 def _arguments(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"--arguments is no JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--arguments is no JSON that can be read: {error}.") from error
     if not isinstance(found, dict):
         raise ConfigError("--arguments is no object of JSON.")
     return found
