@@ -47,6 +47,8 @@ LONGEST: Final = 600.0
 _FIRST: Final = re.compile(r"\s*([\w./~+@%:-]+)(?=[\s;]|\Z)")
 _WHERE: Final = 'command -v -- "$1"'
 _ASKED_FOR: Final = 5.0
+_CLOSING: Final = 4.0
+"""Seconds at the end of a session, less than it may take to close."""
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 
 
@@ -180,7 +182,7 @@ def _entry(event: str, matcher: str, given: Mapping[str, Any]) -> ClaudeHook | H
         return HookLeftOut(event=event, matcher=matcher, what=what, why=why)
     if why := _without_point(event) or one.never or fault_of(matcher):
         return HookLeftOut(event=event, matcher=matcher, what=what, why=why)
-    seconds = min(one.timeout, LONGEST)
+    seconds = min(one.timeout, _CLOSING if event == "SessionEnd" else LONGEST)
     hook = ShellHook(command=one.command, matcher=matcher, timeout=seconds, shell=True)  # noqa: S604  # a setting
     return ClaudeHook(event=event, hook=hook, unheard=one.unheard)
 

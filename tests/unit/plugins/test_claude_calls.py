@@ -110,6 +110,9 @@ def test_a_command_takes_ten_minutes_at_most() -> None:
     group = ShellHook(hooks=[{"command": "true", "timeout": seconds} for seconds in (5, 60_000)])
     found = [one.hook.timeout for one in in_claudes_form("Stop", group) if isinstance(one, ClaudeHook)]
     assert found == [5, 600]
+    (end,) = in_claudes_form("SessionEnd", ShellHook(hooks=[{"command": "true"}]))
+    assert isinstance(end, ClaudeHook)
+    assert end.hook.timeout == 4
 
 
 def test_a_pattern_fits_any_part_of_a_name_unless_it_is_anchored() -> None:
