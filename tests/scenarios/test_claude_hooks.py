@@ -340,15 +340,26 @@ async def test_an_answer_that_cannot_be_read_blocks_what_its_command_guards_and_
     assert notices[0].startswith(f"hook UserPromptSubmit: {said}")
 
 
+@pytest.mark.parametrize(("code", "why"), UNREAD)
 async def test_a_command_in_our_form_blocks_with_an_answer_that_cannot_be_read(
-    environ: dict[str, str], project: Path, script: Write
+    environ: dict[str, str], project: Path, script: Write, code: str, why: str
 ) -> None:
-    command = script('print(\'{"decision": "block", \')')
+    command = script(code)
     model = ScriptedModel(call("terminal", {"command": "echo a"}), say("done"))
     async with opened(environ, model, project, PreToolUse=[{"command": command}]) as runtime:
         session, _ = await asked(runtime, project)
-    why = f"hook PreToolUse: {command} has given an answer that cannot be read: it is no JSON: "
-    assert json.loads(results(session)[0])["error"].startswith(why)
+    said = f"hook PreToolUse: {command} has given an answer that cannot be read: {why}"
+    assert json.loads(results(session)[0])["error"].startswith(said)
+
+
+async def test_words_of_a_command_in_our_form_are_as_many_as_a_model_may_read(
+    environ: dict[str, str], project: Path, script: Write
+) -> None:
+    command, model = script("print('{begins' + 'x' * 2_000_000)"), ScriptedModel(say("done"))
+    async with opened(environ, model, project, UserPromptSubmit=[{"command": command}]) as runtime:
+        session, _ = await asked(runtime, project)
+    (said,) = words(session)
+    assert ("{beginsxx" in said, len(said) < 20_100) == (True, True)
 
 
 @pytest.mark.parametrize("answer", ["chr(0xfeff) + deny", "json.dumps({'permissionDecision': 'deny'})"])

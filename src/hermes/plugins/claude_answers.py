@@ -22,7 +22,7 @@ _LONGEST: Final[Mapping[str, int]] = {
     "printed": FOR_MODEL,
     "told": FOR_PERSON,
 }
-_UNREAD: Final = "{} has given an answer that cannot be read: {}."
+UNREAD: Final = "{} has given an answer that cannot be read: {}."
 
 
 class ClaudeAnswer(Struct, frozen=True, kw_only=True):
@@ -69,13 +69,21 @@ def answer_of_claude(one: ClaudeHook, ran: HookRun) -> ClaudeAnswer:
     try:
         return _bounded(_answer(one.words, ran))
     except UnreadableAnswer as error:
-        why = _UNREAD.format(one.words, error)
+        why = UNREAD.format(one.words, error)
         return _bounded(ClaudeAnswer(blocks=why) if one.guards else ClaudeAnswer(told=why))
 
 
 def cleaned(answer: ClaudeAnswer, redact: Callable[[str], str]) -> ClaudeAnswer:
     """The same with known secrets taken out of its words."""
     return replace(answer, **{name: redact(getattr(answer, name)) for name in _LONGEST})
+
+
+def decisions_of(answer: dict[str, Any]) -> ClaudeJson:
+    """What an answer in JSON decides; UnreadableAnswer where that is nothing that is known."""
+    try:
+        return msgspec.convert(answer, ClaudeJson)
+    except msgspec.ValidationError as error:
+        raise UnreadableAnswer(misfit(error, ClaudeJson)) from error
 
 
 def together(answers: Iterable[ClaudeAnswer]) -> ClaudeAnswer:
@@ -97,10 +105,7 @@ def _answer(words: str, ran: HookRun) -> ClaudeAnswer:
     found = ran.answer()
     if found is None:
         return ClaudeAnswer(printed=ran.printed)
-    try:
-        return _decoded(words, msgspec.convert(found, ClaudeJson))
-    except msgspec.ValidationError as error:
-        raise UnreadableAnswer(misfit(error, ClaudeJson)) from error
+    return _decoded(words, decisions_of(found))
 
 
 def _decoded(words: str, answer: ClaudeJson) -> ClaudeAnswer:

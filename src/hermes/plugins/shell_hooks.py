@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hermes.hooks import SPECS
 from hermes.lib.text import clip
+from hermes.plugins.claude_answers import UNREAD, decisions_of
 from hermes.plugins.hook_consent import words_of
 from hermes.plugins.hook_imports import import_variables
 from hermes.plugins.hook_process import BLOCKS, FOR_MODEL, HookProgram, HookRun, UnreadableAnswer
@@ -110,13 +111,25 @@ def answer_of(one: CommandHook, ran: HookRun) -> Any:
     if ran.code != 0:
         logger.warning("%s %s", one.words, ran.how)
         return None
+    if one.point == "pre_tool_call" and (why := _unread(ran)):
+        return _block(UNREAD.format(one.words, why))
     try:
         found = ran.answer()
+    except UnreadableAnswer:  # text like any other
+        found = None
+    if found is not None:
+        return _as_ours(found)
+    words = ran.output.rstrip("\n")
+    return (clip(words, FOR_MODEL) if SPECS[one.point].kind == "add" else words) or None
+
+
+def _unread(ran: HookRun) -> str:
+    """Why nobody knows what an answer decides; "" where it can be read."""
+    try:
+        decisions_of(ran.answer() or {})
     except UnreadableAnswer as error:
-        why = f"{one.words} has given an answer that cannot be read: {error}."
-        logger.warning("%s", why)
-        return _block(why) if one.point == "pre_tool_call" else None
-    return (ran.output.rstrip("\n") or None) if found is None else _as_ours(found)
+        return str(error)
+    return ""
 
 
 def _block(why: str) -> dict[str, str]:
@@ -128,10 +141,9 @@ def _as_ours(answer: dict[str, Any]) -> dict[str, Any]:
     special = answer.get("hookSpecificOutput")
     special = special if isinstance(special, dict) else {}
     words = str(special.get("permissionDecisionReason") or answer.get("reason") or "")
-    match special.get("permissionDecision"):
-        case "deny":
-            return {"action": "block", "message": words}
-        case "ask":
-            return {"action": "approve", "message": words}
+    if "deny" in (special.get("permissionDecision"), answer.get("decision")):
+        return {"action": "block", "message": words}
+    if special.get("permissionDecision") in ("ask", "defer"):
+        return {"action": "approve", "message": words}
     context = special.get("additionalContext")
     return {**answer, "context": context} if isinstance(context, str) else answer
