@@ -99,8 +99,8 @@ async def test_a_callback_in_a_process_of_its_own_changes_requests_and_stands_ar
     async with opened(environ, model) as runtime:
         found = {one.found.key: (one.state, " ".join(one.faults)) for one in runtime.plugins}
         await turns(runtime, tmp_path, "hi")
-    stands = "The plugin other failed: ValueError: llm_execution stands around a call, which happens in another process."
-    assert (model.requests[0]["seed"], found) == (4, {"own": ("loaded", ""), "other": ("faulty", stands)})
+    stands = "the hook llm_execution was refused: llm_execution stands around a call, which happens in another process."
+    assert (model.requests[0]["seed"], found) == (4, {"own": ("loaded", ""), "other": ("loaded", stands)})
 
 
 async def test_observers_are_told_the_messages_that_are_sent(environ: dict[str, str], tmp_path: Path) -> None:
