@@ -178,10 +178,15 @@ def raises(""",
 ).replace("(where,", "(where, leaves,")
 
 
+FORGETS = LEAVES.replace("time.sleep(600)", 'os.execve("/bin/sleep", ["sleep", "600"], {})')
+leaving = pytest.mark.parametrize("code", [LEAVES, FORGETS], ids=["marked", "with an empty environment"])
+
+
+@leaving
 async def test_what_has_left_the_session_of_a_plugin_ends_with_the_runtime(
-    environ: dict[str, str], plant: Plant
+    environ: dict[str, str], plant: Plant, code: str
 ) -> None:
-    plant("own", LEAVES)
+    plant("own", code)
     isolate(environ)
     async with opened(environ) as runtime:
         leave = runtime.registry.dispatch
@@ -190,10 +195,11 @@ async def test_what_has_left_the_session_of_a_plugin_ends_with_the_runtime(
     await gone(told["left"])
 
 
+@leaving
 async def test_what_has_left_the_session_of_a_plugin_ends_with_its_process(
-    environ: dict[str, str], plant: Plant
+    environ: dict[str, str], plant: Plant, code: str
 ) -> None:
-    plant("own", LEAVES)
+    plant("own", code)
     isolate(environ)
     async with opened(environ) as runtime:
         leave = runtime.registry.dispatch
@@ -202,10 +208,11 @@ async def test_what_has_left_the_session_of_a_plugin_ends_with_its_process(
         await gone(told["left"])
 
 
+@leaving
 async def test_what_has_left_the_session_of_a_plugin_ends_when_ours_is_killed(
-    environ: dict[str, str], plant: Plant
+    environ: dict[str, str], plant: Plant, code: str
 ) -> None:
-    plant("own", LEAVES)
+    plant("own", code)
     isolate(environ)
     program = PROGRAM.replace("where", "leaves").replace('["pid"]', '["left"]')
     with subprocess.Popen(

@@ -5,17 +5,14 @@ its input, so that it never outlives whoever started it; what the plugin prints 
 """
 
 import asyncio  # noqa: TID251  # the plugin's own code is asyncio
-import contextlib
-import ctypes
 import inspect
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import msgspec
 
@@ -25,11 +22,10 @@ from hermes.lib.threads import submit
 from hermes.plugins import model_providers
 from hermes.plugins.aliases import Guest, GuestFinder, PublishedNames
 from hermes.plugins.context import middleware_point, refused_hook
+from hermes.plugins.keeper import begin_kept
 from hermes.plugins.loading import enter, module_of
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
-
-_PARENT_ENDS: Final = 1  # PR_SET_PDEATHSIG of Linux
 
 
 class IsolatedContext:
@@ -167,9 +163,7 @@ async def _awaited(found: Any) -> Any:
 
 def main() -> None:
     """Serve one plugin, whose manifest the first line has, until nothing comes any more."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL)
+    begin_kept(int(sys.argv[1]), sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     served = _ServedPlugin(answers)

@@ -1,23 +1,23 @@
 """A plugin in a process of its own: what it adds is here, and runs there."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from threading import Lock
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import msgspec
 
 import hermes.lib
 from hermes.config.home import Home
 from hermes.environments.child_env import child_environment
-from hermes.environments.orphans import OrphanWatch
 from hermes.environments.process_tree import MARKER, kill
 from hermes.hooks import HookCallback
 from hermes.lib.threads import submit
@@ -31,6 +31,8 @@ from hermes.types.tool import Handler, ToolManifest
 PROGRAM: Final = "hermes.plugins.isolated_program"
 _LONGEST: Final = 64_000_000
 """Bytes of one answer."""
+_KEEPER_SECONDS: Final = 6.0
+"""How long a keeper may take to end what the kernel ends within five seconds."""
 _UNNAMED: Final = "its provider of models {} wants {}, which its manifest does not name as a variable."
 _KEYWORDS: Final = ("task_id", "session_id", "user_task", "tool_call_id")
 
@@ -46,7 +48,6 @@ class IsolatedPlugin:
         self._waiting: dict[int, Future[Any]] = {}
         self._child: subprocess.Popen[bytes] | None = None
         self._end: Callable[[], None] = lambda: None
-        self._orphans = OrphanWatch()
         self._is_closed = False
 
     def load(self, context: PluginContext) -> None:
@@ -78,9 +79,7 @@ class IsolatedPlugin:
         self._is_closed = True
         if (child := self._child) is not None:
             self._end()
-            child.wait()
             _close_input(child)
-        self._orphans.close_in_thread()
 
     def _add_tool(self, context: PluginContext, one: Mapping[str, Any]) -> None:
         name = one["name"]
@@ -134,16 +133,9 @@ class IsolatedPlugin:
         if self._is_closed:
             raise self._fault("is not in use any more")
         marker = token_hex(16)
-        child = self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", PROGRAM],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**self._environ, MARKER: marker},
-            start_new_session=True,
-        )
-        self._end = end = partial(_end, child, marker)
-        self._orphans.begun(child.pid, marker)
+        child, lifeline = _started(self._environ, marker)
+        self._child, self._end = child, partial(_end, child, lifeline, marker)
+        end = self._end
         self._write(msgspec.json.encode(self._about) + b"\n")
         added = _line(child)
         if added is None or "fault" in added:
@@ -196,9 +188,32 @@ def _line(child: subprocess.Popen[bytes]) -> dict[str, Any] | None:
     return found
 
 
-def _end(child: subprocess.Popen[bytes], marker: str) -> None:
-    """End a process with all that it has started, what has left its session too."""
-    kill(child.pid if child.returncode is None else None, marker)
+def _started(environ: Mapping[str, str], marker: str) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    """A keeper with the process of a plugin below it, and what has both end by being closed."""
+    ours, lifeline = os.pipe()
+    with os.fdopen(ours, "rb"), ExitStack() as opened:
+        held = opened.enter_context(os.fdopen(lifeline, "wb", buffering=0))
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", PROGRAM, str(ours), marker],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**environ, MARKER: marker},
+            start_new_session=True,
+            pass_fds=(ours,),
+        )
+        opened.pop_all()
+    return child, held
+
+
+def _end(child: subprocess.Popen[bytes], lifeline: IO[bytes], marker: str) -> None:
+    """Have the keeper end all that is below it; where it did not, whoever carries the marker is ended."""
+    lifeline.close()
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(_KEEPER_SECONDS)
+    if child.returncode != 0:
+        kill(child.pid if child.returncode is None else None, marker)
+        child.wait()
 
 
 def _close_input(child: subprocess.Popen[bytes]) -> None:
