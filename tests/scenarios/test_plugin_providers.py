@@ -292,6 +292,43 @@ async def test_a_provider_that_cannot_be_is_refused_alone(
     assert words in fault
 
 
+CLAIMS = [
+    ("name='OpenAI'", "OpenAI of the provider of models OpenAI belongs to another;"),
+    ("name='mine', aliases=('HOUSE',)", "HOUSE of the provider of models mine belongs to another;"),
+    ("name='house'", "house of the provider of models house belongs to another;"),
+    ("name='mine', env_vars=('HOUSE_KEY',)", "another (HOUSE_KEY is a key of the provider house);"),
+    ("name='mine', env_vars=('TRACKER',)", "another (TRACKER is a part of config.yaml);"),
+    ("name='mine', env_vars=('AWS_SECRET_ACCESS_KEY',)", "(AWS_SECRET_ACCESS_KEY is a credential of AWS);"),
+    ("name='mine', env_vars=('HOME',)", "another (HOME is a variable that commands get);"),
+    ("name='mine', env_vars=('BESIDE_KEY',)", "another (BESIDE_KEY is a variable of the plugin beside);"),
+]
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+@pytest.mark.parametrize(("fields", "words"), CLAIMS)
+async def test_names_and_variables_that_are_somebody_else_s_are_refused_to_a_plugin_s_provider(
+    environ: dict[str, str], plant: Plant, fields: str, words: str, isolated: bool
+) -> None:
+    named = "HOUSE_KEY, TRACKER, AWS_SECRET_ACCESS_KEY, HOME, BESIDE_KEY"
+    plant(
+        "own",
+        f"{HEAD}register_provider(ProviderProfile({fields}, base_url='http://127.0.0.1:1/v1'))",
+        f"name: own\noptional_env: [{named}]\n",
+    )
+    plant("beside", "def register(ctx): pass", "name: beside\noptional_env: [BESIDE_KEY]\n")
+    configure(environ, enabled=["own", "beside"], entries={"own": {"isolated": isolated}})
+    with (Path(environ["HERMES_HOME"]) / "config.yaml").open("a") as file:
+        file.write("\nproviders: {house: {base_url: 'http://127.0.0.1:2/v1', api_key_env: HOUSE_KEY}}\n")
+        file.write("mcp_servers: {tracker: {command: 'false', enabled: false, env: {T: '${TRACKER}'}}}\n")
+    async with opened(environ) as runtime:
+        _, own = runtime.plugins
+        (fault,) = own.faults
+        assert (own.provides, words in fault) == ((), True), fault
+    assert fault.endswith(
+        "plugins.entries.own.allow_model_provider_override: true lets this plugin replace ours."
+    )
+
+
 async def test_with_the_user_s_leave_it_takes_the_place_of_one_of_ours(
     environ: dict[str, str], plant: Plant
 ) -> None:

@@ -58,7 +58,7 @@ def plugins_here(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
             file=home.trust_file, rule=settings[ContextFileSettings].trust, user_home=user_home
         ),
         home=home,
-        providers=settings[PluginProviders],
+        settings=settings,
     )
     return PluginsHere(tools=tools, host=host, plugins=anyio.run(every_plugin, home, settings, host))
 

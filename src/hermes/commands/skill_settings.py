@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from hermes.agent.skills import SessionSkills, called_for
 from hermes.commands.context import CommandContext, opened
-from hermes.commands.variable_owners import owners_of
 from hermes.config.edit import is_secret
 from hermes.lib.visible import one_line
+from hermes.plugins.variable_owners import owners_of
 from hermes.skills.needs import Unmet
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from hermes.agent.skills import SessionSkills
 from hermes.commands.context import CommandContext, opened
 from hermes.commands.others_words import code_words, plain_words
 from hermes.commands.skill_settings import ask_for_keys
-from hermes.commands.variable_owners import owned_already
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line
+from hermes.plugins.variable_owners import owned_already
 from hermes.skills.guard import GuardVerdict, keeps_out
 from hermes.skills.hubs.directory import HubDirectory
 from hermes.skills.hubs.kept_lists import KeptLists

@@ -10,7 +10,7 @@ from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.models.catalog.catalogue import providers
+from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.plugins.aliases import ADAPTED_CONTEXT, ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
 from hermes.plugins.llm import PluginLlm
@@ -254,11 +254,12 @@ class PluginContext:
         """
         self._refuse_over()
         code, plugin = import_object("hermes.plugins.model_providers"), self.manifest.key
-        known = self._host.providers.by_name
-        ours = {} if self._entry.allow_model_provider_override else providers()
+        host, may_replace = self._host, self._entry.allow_model_provider_override
+        known = host.settings[PluginProviders].by_name
+        check_claims = import_object("hermes.plugins.provider_claims:check_claims")
         try:
-            made = code.provider_of(fields, plugin, answer, self._host.hooks.seconds)
-            code.check_free(made, {**ours, **known}, plugin)
+            made = code.provider_of(fields, plugin, answer, host.hooks.seconds)
+            check_claims(made, plugin, host.home, host.settings, may_replace=may_replace)
             self.keep("model_provider", made.name, profile)
         except PluginError as error:
             self.refused.append(str(error))

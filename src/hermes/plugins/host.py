@@ -12,10 +12,10 @@ from hermes.agent.prompt.folder_trust import FolderTrust
 from hermes.agent.routes import Routes
 from hermes.agent.services import NoSessions, RuntimeServices, SessionSource
 from hermes.config.home import Home
+from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.lib.aio import HomeLoop
 from hermes.lib.lazy import import_object
-from hermes.models.catalog.plugin_providers import PluginProviders
 from hermes.skills.library import SkillLibrary
 from hermes.tools.registry import ToolRegistry
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 class PluginHost(Struct, frozen=True, kw_only=True):
     """The places that the additions of plugins go to, and the loop that they live on; `environ` has the
-    user's variables.
+    user's variables, `settings` those of the runtime.
     """
 
     registry: ToolRegistry
@@ -36,7 +36,7 @@ class PluginHost(Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str]
     trust: FolderTrust
     home: Home
-    providers: PluginProviders = field(default_factory=PluginProviders)
+    settings: Settings
     extensions: Extensions = field(default_factory=Extensions)
     loop: HomeLoop = field(default_factory=HomeLoop)
     sessions: SessionSource = NoSessions()
@@ -56,7 +56,7 @@ def host_of(services: RuntimeServices, home: Home, routes: Routes) -> PluginHost
         environ=services.environ,
         trust=services.trust,
         home=home,
-        providers=routes.settings[PluginProviders],
+        settings=routes.settings,
         extensions=services.extensions,
         loop=loop,
         sessions=services.sessions,

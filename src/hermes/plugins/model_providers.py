@@ -18,13 +18,12 @@ from msgspec import Struct, field
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation
 from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import Provider
-from hermes.models.catalog.endpoint import LOCAL
 from hermes.models.transports.base import UnshapedError
 from hermes.models.transports.common.encoding import merged
 from hermes.plugins.manifest import is_name
 from hermes.tools.discovery import error_words
 from hermes.types.error import PluginError
-from hermes.types.request import CUSTOM, Protocol, Request
+from hermes.types.request import Protocol, Request
 
 LISTING_SECONDS: Final = 8.0
 """How long a profile is told that a server may take to list its models."""
@@ -170,19 +169,6 @@ def provider_of(
         vision=fields.supports_vision,
         code=PluginProviderCode(plugin, fields, answer, seconds),
     )
-
-
-def check_free(found: Provider, others: Mapping[str, Provider], plugin: str) -> None:
-    """PluginError where a provider's names, or the variables of its key, are those of another: a key that is
-    meant for one company is sent to nobody else.
-    """
-    names = {*others, *(alias for one in others.values() for alias in one.aliases), CUSTOM, LOCAL}
-    keys = {key for one in others.values() for key in one.keys}
-    taken = sorted({found.name, *found.aliases} & names) + sorted({*found.keys} & keys)
-    if taken:
-        key = f"plugins.entries.{plugin}.allow_model_provider_override"
-        words = f"{', '.join(taken)} of the provider of models {found.name} belongs to another"
-        raise PluginError(f"{words}; {key}: true lets this plugin replace ours.", plugin=plugin, phase="load")
 
 
 def _fault(fields: ProfileFields) -> str:

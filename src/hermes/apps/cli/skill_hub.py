@@ -18,10 +18,10 @@ from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict, unmet_here
 from hermes.commands.skill_settings import askable, asked_about
-from hermes.commands.variable_owners import owned_already, owners_of
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.edit import set_secret
 from hermes.lib.text import strip_escapes
+from hermes.plugins.variable_owners import owned_already, owners_of
 from hermes.runtime import open_runtime
 from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, examine, keeps_out

@@ -1,4 +1,4 @@
-"""What a variable that a skill asks for belongs to already: who gives a value gives it to that, too."""
+"""What a variable that a skill or a plugin asks for belongs to already: its value goes to that, too."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from hermes.config.home import Home
 from hermes.config.load import variables_in
 from hermes.config.sections import Settings
 from hermes.config.sensitive import sensitive
+from hermes.environments.child_env import group_of
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.small_files import read_small
 from hermes.models.catalog.catalogue import known_providers
@@ -22,10 +23,15 @@ def owned_already(skill: Skill, home: Home, settings: Settings) -> list[str]:
 
 def owners_of(name: str, home: Home, settings: Settings) -> tuple[str, ...]:
     """What a variable is besides, in words; nothing where nobody else uses it."""
+    return (*_of_providers(name, settings), *others_of(name, "", home, settings))
+
+
+def others_of(name: str, plugin: str, home: Home, settings: Settings) -> tuple[str, ...]:
+    """The same but for keys of providers, and for what it is to that plugin."""
     return (
-        *_of_providers(name, settings),
         *(f"a credential of {program}" for program, names in sensitive().variables.items() if name in names),
-        *_of_plugins(name, home, settings),
+        *(["a variable that commands get"] if group_of(name) else ()),
+        *_of_plugins(name, plugin, home, settings),
         *_of_settings(name, home, settings),
     )
 
@@ -36,12 +42,13 @@ def _of_providers(name: str, settings: Settings) -> Iterator[str]:
             yield f"a key of the provider {one.name}"
 
 
-def _of_plugins(name: str, home: Home, settings: Settings) -> Iterator[str]:
+def _of_plugins(name: str, but: str, home: Home, settings: Settings) -> Iterator[str]:
     chosen = settings[PluginSettings]
     for one in find_plugins(home.plugins, None) if chosen.enabled else ():
         manifest = one.manifest
         if (
             manifest
+            and one.key != but
             and chosen.is_enabled(one.key)
             and name in {*manifest.requires_env, *manifest.optional_env}
         ):
