@@ -9,8 +9,9 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import anyio
 from msgspec import Struct
 
-from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
+from hermes.lib.aio import in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.codec import copied
+from hermes.types.ctrl_c import is_ctrl_c
 
 logger = logging.getLogger(__name__)
 R = TypeVar("R")
@@ -271,7 +272,7 @@ class Hooks:
             call = partial(one.callback, **chosen)
             answer = read(await (call() if is_async else in_tool_thread(call)))
         except BaseException as error:  # a callback's fault stops nothing
-            if error is inner.fault or has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+            if error is inner.fault or is_ctrl_c(error) or await is_cancellation(error):
                 raise
             logger.exception("Hook %s: %s failed", point, one.words)
             answer = None
@@ -293,7 +294,7 @@ class Hooks:
                 answer = await (run() if inspect.iscoroutinefunction(callback) else in_tool_thread(run))
                 return read(await answer if inspect.isawaitable(answer) else answer)
         except BaseException as error:  # a callback's fault stops nothing
-            if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+            if is_ctrl_c(error) or await is_cancellation(error):
                 raise
             logger.exception("Hook %s: %s failed", point, one.words)
             return None

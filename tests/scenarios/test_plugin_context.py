@@ -168,21 +168,24 @@ async def test_a_slash_command_of_a_plugin_is_run_shown_in_help_and_its_fault_is
         "def register(ctx):\n"
         "    ctx.register_command('/toss', toss, 'Toss a coin', '[times]')\n"
         "    ctx.register_command('fall', lambda words: 1 / 0)\n"
-        "    ctx.register_command('help', lambda words: 'mine')\n",
+        "    ctx.register_command('interrupt', stop)\n"
+        "    ctx.register_command('help', lambda words: 'mine')\n"
+        "def stop(words):\n    raise KeyboardInterrupt\n",
     )
     configure(environ, enabled=["own"])
     async with opened(environ) as runtime:
         session = await runtime.session(options(tmp_path))
         person: Any = Told(session, runtime)
-        for text in ("/toss  twice ", "/fall", "/fal", "/help"):
+        for text in ("/toss  twice ", "/fall", "/interrupt", "/fal", "/help"):
             await run_command(text, person)
         await session.close()
-    assert person.seen[:3] == [
+    assert person.seen[:4] == [
         "tossed twice",
         "! /fall of the plugin own failed: ZeroDivisionError: division by zero.",
+        "! /interrupt of the plugin own failed: KeyboardInterrupt.",
         "! There is no command /fal. Did you mean /fall?",
     ]
-    assert "- `/toss [times]`: Toss a coin (own)" in person.seen[3]
+    assert "- `/toss [times]`: Toss a coin (own)" in person.seen[4]
 
 
 OWN = """

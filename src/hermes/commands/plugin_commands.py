@@ -8,7 +8,9 @@ import anyio
 
 from hermes.commands.catalogue import names
 from hermes.commands.context import CommandContext
-from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation
+from hermes.lib.aio import in_tool_thread, is_cancellation
+from hermes.tools.discovery import error_words
+from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ async def run_of_plugin(command: "PluginCommand", argument: str, talk: CommandCo
     except TimeoutError as error:
         raise _failed(command, f"did not end within {SECONDS:g} seconds") from error
     except BaseException as error:
-        if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+        if is_ctrl_c(error) or await is_cancellation(error):
             raise
-        raise _failed(command, f"failed: {type(error).__name__}: {error}") from error
+        raise _failed(command, f"failed: {error_words(error)}") from error
     if answer:
         talk.tell(str(answer))
 

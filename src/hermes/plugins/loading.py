@@ -24,9 +24,9 @@ from hermes.plugins.host import PluginHost
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
-from hermes.tools.ctrl_c import is_ctrl_c
 from hermes.tools.discovery import error_words
 from hermes.tools.registry import PLUGIN_MODULES
+from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError
 
 _MISSING: Final = "it is enabled, and there is no plugin of that name."

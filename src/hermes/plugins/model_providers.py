@@ -15,13 +15,14 @@ import anyio
 import msgspec
 from msgspec import Struct, field
 
-from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation
+from hermes.lib.aio import in_tool_thread, is_cancellation
 from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import Provider
 from hermes.models.transports.base import UnshapedError
 from hermes.models.transports.common.encoding import merged
 from hermes.plugins.manifest import is_name
 from hermes.tools.discovery import error_words
+from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError
 from hermes.types.request import Protocol, Request
 
@@ -106,7 +107,7 @@ class PluginProviderCode:
             with anyio.move_on_after(self._seconds):
                 return msgspec.convert(await in_tool_thread(partial(self._answer, what, told)), kind)
         except BaseException as error:  # a plugin's fault stops nothing but its request
-            if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+            if is_ctrl_c(error) or await is_cancellation(error):
                 raise
             raise UnshapedError(self._fault(error_words(error))) from error
         raise UnshapedError(self._fault(f"nothing came within {self._seconds:g} s"))

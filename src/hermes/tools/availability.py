@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct, field
 
-from hermes.tools.ctrl_c import is_ctrl_c
+from hermes.types.ctrl_c import is_ctrl_c
 
 CHECK_SECONDS = 30.0
 

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from hermes.tools.ctrl_c import is_ctrl_c
 from hermes.tools.function import FunctionTool
 from hermes.tools.registry import PROCESS, TOOL_FILES, ToolRegistry
+from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.tool import ToolEntry
 
 logger = logging.getLogger(__name__)

@@ -32,6 +32,7 @@ from hermes.tools.registry import (
 )
 from hermes.tools.results import Results
 from hermes.types.action import ToolUse
+from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import Refused
 from hermes.types.tool import ToolEntry
 
@@ -112,7 +113,7 @@ class Dispatcher(Struct):
                     else:
                         text = await self._run(entry, ready, keywords)
             except BaseException as error:  # the boundary of every tool: a fault becomes a result
-                if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+                if is_ctrl_c(error) or await is_cancellation(error):
                     raise
                 text = failure(entry.name, error)
             if hooks is not None:
@@ -142,7 +143,7 @@ class Dispatcher(Struct):
                     with current_registry(self.registry):
                         text = _checked(entry.handler(self._arguments(entry).prepare(args), **keywords))
                 except BaseException as error:  # the boundary of every tool: a fault becomes a result
-                    if has_kind(error, KeyboardInterrupt):
+                    if is_ctrl_c(error):
                         raise
                     text = failure(entry.name, error)
                 return self._fit(entry, text).content
@@ -299,8 +300,9 @@ def failure(tool: str, error: BaseException) -> str:
     logger.info("Tool %s failed", tool, exc_info=error)
     if has_kind(error, SystemExit):
         return tool_error(f"{tool} failed: it called sys.exit(), which ends neither Hermes nor the turn.")
-    if has_kind(error, GeneratorExit):
-        return tool_error(f"{tool} failed: it raised GeneratorExit.")
+    for kind in (GeneratorExit, KeyboardInterrupt):
+        if has_kind(error, kind):
+            return tool_error(f"{tool} failed: it raised {kind.__name__}.")
     if not isinstance(error, Exception):
         return tool_error(f"{tool} failed: it was cancelled from within; nobody had stopped it.")
     return tool_error(_sanitised(f"Tool execution failed: {type(error).__name__}: {error}"))

@@ -4,7 +4,9 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,7 +215,7 @@ def test_a_file_that_fails_in_whatever_way_stops_nothing_but_itself(
     assert ("weather_probe" in entries, "broken" in entries, "endless" in entries) == (True, False, False)
 
 
-@pytest.mark.parametrize("handler", ["plain", "of an event loop"])
+@pytest.mark.parametrize("handler", ["plain", "of an event loop", "of asyncio"])
 def test_ctrl_c_while_a_file_is_loaded_is_not_the_fault_of_the_file(tmp_path: Path, handler: str) -> None:
     def raises(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -221,7 +223,12 @@ def test_ctrl_c_while_a_file_is_loaded_is_not_the_fault_of_the_file(tmp_path: Pa
     (tmp_path / "slow.py").write_text(
         IMPORT + "import signal\nsignal.raise_signal(signal.SIGINT)\n" + probe("slow")
     )
-    before = signal.signal(signal.SIGINT, signal.default_int_handler if handler == "plain" else raises)
+    handlers: dict[str, Any] = {
+        "plain": signal.default_int_handler,
+        "of an event loop": raises,
+        "of asyncio": partial(raises),
+    }
+    before = signal.signal(signal.SIGINT, handlers[handler])
     try:
         with pytest.raises(KeyboardInterrupt):
             opened(tmp_path)
