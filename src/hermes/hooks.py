@@ -4,13 +4,14 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import anyio
 from msgspec import Struct
 
-from hermes.lib.aio import in_tool_thread, is_cancellation, loop_behind
+from hermes.lib.aio import in_tool_thread, is_cancellation
 from hermes.lib.codec import copied
+from hermes.lib.once import Once
 from hermes.types.ctrl_c import is_ctrl_c
 
 logger = logging.getLogger(__name__)
@@ -152,6 +153,8 @@ WHEN: Final[Mapping[str, str]] = {
 
 _UNNAMED: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 HookCallback = Callable[..., Any]
+Bound = Callable[[Any, Any], Any]
+"""What becomes of a value that a callback has changed, given as it was before and after."""
 SECONDS: Final = 30.0
 """How long a callback may take."""
 
@@ -169,16 +172,22 @@ class Hooks:
         self._callbacks: dict[str, list[_Listener]] = {}
 
     def register(
-        self, point: str, callback: HookCallback, *, owner: str = "", seconds: float = 0.0
+        self,
+        point: str,
+        callback: HookCallback,
+        *,
+        owner: str = "",
+        seconds: float = 0.0,
+        bound: Bound | None = None,
     ) -> Callable[[], None]:
         """Add a callback, which `owner` names to people and which may take so many `seconds` if that is not
-        what others may, and give what removes it; ValueError when the point is unknown or does not offer
-        what the callback wants.
+        what others may, and give what removes it; what it changes is what `bound` makes of that before and
+        after. ValueError when the point is unknown or does not offer what the callback wants.
         """
         if point not in SPECS:
             raise ValueError(f"There is no hook {point!r}; there are {', '.join(sorted(SPECS))}.")
         wanted, limit = wanted_arguments(point, callback), seconds or self._seconds
-        one = _Listener(callback=callback, wanted=wanted, owner=owner, seconds=limit)
+        one = _Listener(callback, wanted, owner, limit, bound or _as_it_is)
         self._callbacks.setdefault(point, []).append(one)
         return partial(self._remove, point, one)
 
@@ -226,7 +235,8 @@ class Hooks:
         for one in self._callbacks.get(point, ()):
             found = await self._answer(point, one, {**offered, "middleware_trace": trace}, read)
             if found is not None:
-                offered, trace = {**offered, name: found[0]}, (*trace, {"callback": one.words, **found[1]})
+                value = one.bound(offered[name], found[0])
+                offered, trace = {**offered, name: value}, (*trace, {"callback": one.words, **found[1]})
         return offered[name], trace
 
     async def replaced(self, point: str, **offered: Any) -> str:
@@ -264,7 +274,7 @@ class Hooks:
         args: Mapping[str, Any],
     ) -> R:
         """What a callback gives that stands around `run`; what that gives where the callback fails."""
-        inner, is_async = _Once(run, args), inspect.iscoroutinefunction(one.callback)
+        inner, is_async = Once(run, args, one.bound), inspect.iscoroutinefunction(one.callback)
         given = {name: copied(value) for name, value in {**offered, SPECS[point].changes: args}.items()}
         given["next_call"] = inner.call if is_async else inner.call_blocking
         chosen = given if one.wanted is None else {name: given[name] for name in one.wanted & given.keys()}
@@ -302,47 +312,24 @@ class Hooks:
         return None
 
 
-class _Once(Generic[R]):
-    """What a callback stands around: it is done once, however often it is asked for."""
-
-    def __init__(self, run: Callable[..., Awaitable[R]], args: Mapping[str, Any]) -> None:
-        self._run, self._args = run, args
-        self._found: R | None = None
-        self.fault: BaseException | None = None
-
-    async def call(self, args: Mapping[str, Any] | None = None) -> R:
-        """What it gives, with these arguments instead of its own."""
-        if self.fault is not None:
-            raise self.fault
-        if self._found is None:
-            try:
-                self._found = await self._run(self._args if args is None else args)
-            except BaseException as error:
-                self.fault = error
-                raise
-        return self._found
-
-    def call_blocking(self, args: Mapping[str, Any] | None = None) -> R:
-        """The same for a thread."""
-        home = loop_behind()
-        if home is None:
-            raise RuntimeError("next_call is for the thread that the callback was called in.")
-        return home.run_blocking(partial(self.call, args))
-
-
-class _Listener(Struct, frozen=True, kw_only=True):
-    """A callback, the arguments to hand over (None for all), and whose it is."""
+class _Listener(Struct, frozen=True):
+    """A callback, the arguments to hand over (None for all), whose it is, and the bound of its changes."""
 
     callback: HookCallback
     wanted: frozenset[str] | None
     owner: str
     seconds: float
+    bound: Bound
 
     @property
     def words(self) -> str:
         """What a log calls it."""
         name = str(getattr(self.callback, "__qualname__", self.callback))
         return f"{name} of {self.owner}" if self.owner else name
+
+
+def _as_it_is(_before: Any, after: Any) -> Any:
+    return after
 
 
 def _directive(answer: Any) -> HookDirective | None:

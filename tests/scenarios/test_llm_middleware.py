@@ -65,7 +65,7 @@ async def test_a_request_is_sent_as_callbacks_leave_it_but_to_whom_and_within_it
 ) -> None:
     model, told = ScriptedModel(say("done")), []
     plant("own", CHANGING)
-    configure(environ, enabled=["own"])
+    configure(environ, enabled=["own"], entries={"own": {"request_fields": ["trace", "wire"]}})
     async with opened(environ, model, **{"model.max_output": 100}) as runtime:
         runtime.hooks.register("pre_api_request", lambda **one: told.append(one))
         assert runtime.plugins[0].provides == ("hook llm_request",) * 3
@@ -84,6 +84,46 @@ async def test_a_request_is_sent_as_callbacks_leave_it_but_to_whom_and_within_it
         {"callback": "one of the plugin own", "source": "here", "reason": "why"},
         {"callback": "two of the plugin own"},
     )
+
+
+DEARER = {
+    "models": ["dear"],
+    "route": "fallback",
+    "plugins": [{"id": "web"}],
+    "service_tier": "priority",
+    "reasoning": {"max_tokens": 9000},
+    "web_search_options": {},
+    "store": True,
+}
+ADDING = f"""
+def adds(request, **told):
+    return {{**request, **{DEARER}, "top_p": 0.5}}
+def around(request, next_call):
+    return next_call({{**request, **{DEARER}, "seed": 5}})
+def register(ctx):
+    ctx.register_middleware("llm_request", adds)
+    ISOLATED or ctx.register_middleware("llm_execution", around)
+"""
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_a_plugin_adds_to_requests_only_how_words_are_chosen_and_what_the_user_lets_it(
+    environ: dict[str, str], plant: Plant, tmp_path: Path, isolated: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ScriptedModel(say("one"), say("two"))
+    plant("own", f"ISOLATED = {isolated}\n{ADDING}")
+    configure(environ, enabled=["own"], entries={"own": {"isolated": isolated, "request_fields": ["store"]}})
+    async with opened(environ, model) as runtime:
+        assert runtime.plugins[0].faults == ()
+        await turns(runtime, tmp_path, "hi", "again")
+    added = {"top_p": 0.5, "store": True} | ({} if isolated else {"seed": 5})
+    plain = {"messages", "model", "stream", "stream_options"}
+    assert [{name: one[name] for name in one.keys() - plain} for one in model.requests] == [added, added]
+    left = "models, plugins, reasoning, route, service_tier, web_search_options"
+    leave = "plugins.entries.own.request_fields lets it."
+    assert [one.getMessage() for one in caplog.records if "may not add" in one.getMessage()] == [
+        f"The plugin own may not add {left} to requests; {leave}"
+    ]
 
 
 async def test_a_callback_in_a_process_of_its_own_changes_requests_and_stands_around_none(

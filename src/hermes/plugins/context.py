@@ -15,6 +15,7 @@ from hermes.plugins.aliases import ADAPTED_CONTEXT, ADAPTED_MEMORY
 from hermes.plugins.host import PluginHost
 from hermes.plugins.llm import PluginLlm
 from hermes.plugins.manifest import PluginManifest, is_name
+from hermes.plugins.request_bounds import POINTS, RequestBound
 from hermes.plugins.settings import PluginEntry
 from hermes.skills.skill_file import load
 from hermes.tools.registry import PLUGIN_SOURCE
@@ -70,6 +71,7 @@ class PluginContext:
         self.refused: list[str] = []
         self.provides: list[str] = []
         self._host, self._entry = host, entry
+        self._request_bound = RequestBound(manifest.key, entry.request_fields)
         self._undo = ExitStack()
         self._is_over = False
 
@@ -157,8 +159,10 @@ class PluginContext:
         what the callback takes.
         """
         self._refuse_over()
+        owner = f"the plugin {self.manifest.key}"
+        bound = self._request_bound if hook_name in POINTS else None
         try:
-            undo = self._host.hooks.register(hook_name, callback, owner=f"the plugin {self.manifest.key}")
+            undo = self._host.hooks.register(hook_name, callback, owner=owner, bound=bound)
         except ValueError as error:
             self.refused.append(refused_hook(hook_name, error))
             return

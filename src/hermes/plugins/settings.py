@@ -34,10 +34,13 @@ class PluginLlmTrust(Struct, frozen=True, kw_only=True):
 
 
 class PluginEntry(Struct, frozen=True, kw_only=True):
-    """What one plugin may do; `isolated` has it run in a process of its own."""
+    """What one plugin may do; `isolated` has it run in a process of its own, `request_fields` are those that
+    it may add to requests to models.
+    """
 
     allow_tool_override: bool = False
     allow_model_provider_override: bool = False
+    request_fields: list[str] = []
     isolated: bool = False
     llm: PluginLlmTrust = PluginLlmTrust()
 
@@ -60,7 +63,8 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
         dict[str, PluginEntry],
         doc(
             "By plugin what it may do; allow_tool_override lets it replace tools from elsewhere,"
-            " allow_model_provider_override providers of models, isolated has its tools, hooks and providers"
+            " allow_model_provider_override providers of models, request_fields are fields that it may add to"
+            " requests to models; isolated has its tools, hooks and providers"
             " run in a process of their own; llm says what it may choose in its requests to models."
         ),
     ] = field(default_factory=dict)
