@@ -1,6 +1,7 @@
 """Plugins are loaded when they are enabled, each by itself, and what they add is used."""
 
 import json
+import py_compile
 import sys
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,19 @@ async def test_plugins_that_were_enabled_or_disabled_since_are_taken_without_a_n
         assert await runtime.take_plugins() == ["The plugin other is off from now on."]
         assert (results, runtime.services.extensions.commands) == (['{"side": "heads"}'], {})
     assert [name for name in sys.modules if name.startswith("hermes_plugins.")] == []
+
+
+async def test_what_runs_is_what_the_files_say_and_no_bytecode_that_lies_beside_them(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    folder = plant("luck", "raise ValueError('bytecode')")
+    py_compile.compile(
+        str(folder / "__init__.py"), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    (folder / "__init__.py").write_text(TOOL)
+    configure(environ, enabled=["luck"])
+    async with opened(environ) as runtime:
+        assert states(runtime) == {"luck": ("loaded", ())}
 
 
 @pytest.mark.parametrize(
