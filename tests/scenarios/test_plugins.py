@@ -84,6 +84,49 @@ async def test_plugins_that_were_enabled_or_disabled_since_are_taken_without_a_n
     assert [name for name in sys.modules if name.startswith("hermes_plugins.")] == []
 
 
+SAYS = "def register(ctx):\n    ctx.register_command('say', lambda words: {!r})\n"
+
+
+async def test_a_plugin_whose_code_was_changed_is_loaded_anew_with_the_next_session(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    folder = plant("own", SAYS.format("one"))
+    configure(environ, enabled=["own"])
+    async with opened(environ) as runtime:
+        commands = runtime.services.extensions.commands
+        (folder / "seen.txt").write_text("data of its own")
+        assert (await runtime.take_plugins(), commands["say"].handler("")) == ([], "one")
+        (folder / "__init__.py").write_text(SAYS.format("two"))
+        anew = ["The plugin own is loaded anew, as it was changed."]
+        assert (await runtime.take_plugins(), commands["say"].handler("")) == (anew, "two")
+        configure(environ, enabled=["own"], entries={"own": {"isolated": False, "allow_tool_override": True}})
+        assert (await runtime.take_plugins(), await runtime.take_plugins()) == (anew, [])
+        (folder / "__init__.py").write_text("raise ValueError('no')")
+        assert (await runtime.take_plugins(), commands) == (["plugin own: ValueError: no"], {})
+
+
+async def test_a_projects_plugin_that_was_changed_is_off_until_it_is_enabled_again_and_then_the_new_one(
+    environ: dict[str, str], plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    folder = plant("own", SAYS.format("one"), top=project / ".hermes" / "plugins")
+    monkeypatch.chdir(project)
+    configure(environ, enabled=["own"], project=True)
+    async with opened(environ) as runtime:
+        runtime.trust.keep(project, counts=True)
+    plugins = ProjectPlugins(Path(environ["HERMES_HOME"]) / "project-plugins")
+    plugins.accept(folder)
+    async with opened(environ) as runtime:
+        commands = runtime.services.extensions.commands
+        assert commands["say"].handler("") == "one"
+        (folder / "__init__.py").write_text(SAYS.format("two"))
+        changed = "nobody has looked at its files as they are now; hermes plugins enable own does."
+        assert (await runtime.take_plugins(), commands) == ([f"plugin own: {changed}"], {})
+        plugins.accept(folder)
+        assert await runtime.take_plugins() == ["The plugin own is loaded from now on."]
+        assert commands["say"].handler("") == "two"
+
+
 async def test_what_runs_is_what_the_files_say_and_no_bytecode_that_lies_beside_them(
     environ: dict[str, str], plant: Plant
 ) -> None:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from importlib.machinery import all_suffixes
 from inspect import signature
 from itertools import count
 from pathlib import Path
@@ -18,9 +19,11 @@ from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
 from hermes.lib.visible import visible
 from hermes.plugins.aliases import Guest, GuestFinder, GuestLoader, PublishedNames
+from hermes.plugins.contents import contents
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
+from hermes.plugins.manifest import FILE
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
@@ -44,12 +47,23 @@ async def load_plugins(
     return tuple([await _loaded(one, settings, host) for one in found])
 
 
+async def made_of(one: FoundPlugin, settings: PluginSettings) -> object:
+    """What tells whether a plugin would be loaded otherwise by now: its settings and its files. Of one of the
+    home only those that are code: it may keep what it writes beside them. A package stays as it is.
+    """
+    files = {} if one.package else await in_thread(partial(contents, Path(one.path)))
+    if one.source != "project":
+        files = {name: told for name, told in files.items() if name.endswith((*all_suffixes(), FILE))}
+    return settings.entry(one.key), files
+
+
 async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) -> LoadedPlugin:
     if not settings.is_enabled(one.key):
         return LoadedPlugin(found=one, state="off", fault=one.fault)
     manifest = one.manifest
     if manifest is None:
         return LoadedPlugin(found=one, state="faulty", fault=one.fault)
+    made = await made_of(one, settings)
     if one.source == "project":
         accepted = ProjectPlugins(host.home.project_plugins).accepted(Path(one.path))
         if accepted is None:
@@ -67,7 +81,7 @@ async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) 
     if fault:
         context.withdraw()
         return LoadedPlugin(found=one, state="faulty", fault=fault)
-    return LoadedPlugin(found=one, state="loaded", context=context)
+    return LoadedPlugin(found=one, state="loaded", context=context, made_of=made)
 
 
 def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost, run: Run) -> str:

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 class LoadedPlugin(Struct, frozen=True, kw_only=True):
     """A plugin and what became of it: `off` is one that is not enabled, `fault` what went wrong of the
-    others, `provides` what they have added.
+    others, `provides` what they have added; `made_of` are the files and settings that it was loaded from.
     """
 
     found: "FoundPlugin"
     state: Literal["off", "loaded", "faulty"]
     fault: str = ""
     context: "PluginContext | None" = None
+    made_of: object = None
 
     @property
     def provides(self) -> tuple[str, ...]:
@@ -55,17 +56,29 @@ async def plugged(home: Home, settings: Settings, host: PluginHost) -> tuple[Loa
 async def replugged(
     home: Home, settings: Settings, host: PluginHost, had: Sequence[LoadedPlugin]
 ) -> tuple[LoadedPlugin, ...]:
-    """The same where the settings may be others than for those that it `had`: those that are loaded and still
-    enabled stay as they are, the others are taken back, and whatever else is enabled is loaded.
+    """The same where the settings and files may be others than for those that it `had`: those that are
+    loaded, still enabled and made of the same stay as they are, the others are taken back, and whatever else
+    is enabled is loaded.
     """
     chosen = settings[PluginSettings]
-    stay = {one.found.key: one for one in had if one.state == "loaded" and chosen.is_enabled(one.found.key)}
+    loaded = {one.found.key: one for one in had if one.state == "loaded" and chosen.is_enabled(one.found.key)}
+    stay = await _unchanged(loaded, home, settings, host) if loaded else {}
     for one in had:
         if one.found.key not in stay:
             one.unload()
     rest = replace(chosen, enabled=[key for key in chosen.enabled if key not in stay])
     found = {one.found.key: one for one in await plugged(home, settings.replace(rest), host)} | stay
     return tuple(found[key] for key in sorted(found))
+
+
+async def _unchanged(
+    loaded: Mapping[str, LoadedPlugin], home: Home, settings: Settings, host: PluginHost
+) -> dict[str, LoadedPlugin]:
+    """Those of the plugins whose files and settings are still what they were loaded from."""
+    made_of = import_object("hermes.plugins.loading:made_of")
+    found = import_object("hermes.plugins.discovery:find_plugins")(home.plugins, project_of(settings, host))
+    now = [(one.key, await made_of(one, settings[PluginSettings])) for one in found if one.key in loaded]
+    return {key: loaded[key] for key, made in now if made == loaded[key].made_of}
 
 
 def news_of(before: Mapping[str, LoadedPlugin], now: Mapping[str, LoadedPlugin]) -> list[str]:
@@ -76,7 +89,10 @@ def news_of(before: Mapping[str, LoadedPlugin], now: Mapping[str, LoadedPlugin])
         if is_ is not None and is_ is not was and is_.faults and (was is None or was.faults != is_.faults):
             told.append(f"plugin {key}: {' '.join(is_.faults)}")
         elif is_ is not None and is_ is not was and is_.state == "loaded":
-            told.append(f"The plugin {key} is loaded from now on.")
+            is_anew = was is not None and was.state == "loaded"
+            told.append(
+                f"The plugin {key} is loaded {'anew, as it was changed' if is_anew else 'from now on'}."
+            )
         elif was is not None and was.state == "loaded" and (is_ is None or is_.state != "loaded"):
             told.append(f"The plugin {key} is off from now on.")
     return told
