@@ -46,7 +46,7 @@ def test_it_is_listed_with_the_models_that_its_plugin_asks_for(home: Path, run: 
     failed = run("models", "list", OWN_KEY="bad-key-0123")
     assert [*rows(failed.stdout)] == ["own-models/small", "own-models/…"]
     assert failed.stderr == (
-        "The plugin model-providers/own failed at its provider own-models: ValueError: … was refused.\n"
+        "The plugin model-providers/own failed at its provider own-models: fetch_models: ValueError: … was refused.\n"
     )
 
 
@@ -58,6 +58,14 @@ def test_it_is_chosen_keyed_and_checked_like_any_other(home: Path, run: Run) -> 
     assert facts.count("the plugin model-providers/own") == 2
     listed = run("plugins", "list").stdout
     assert "model provider own-models" in listed
+
+
+def test_a_plugin_of_whose_additions_none_was_taken_is_listed_with_the_reason(home: Path, run: Run) -> None:
+    start = home / "plugins" / "model-providers" / "own" / "__init__.py"
+    start.write_text(CODE.replace("URL", "http://127.0.0.1:1/v1").replace('"OWN_KEY"', '"HOME"'))
+    (row,) = [one for one in run("plugins", "list").stdout.splitlines() if "own" in one.split()[0]]
+    assert "loaded" in row
+    assert "HOME of the provider of models own-models belongs to another" in row
 
 
 def test_a_turn_from_the_command_line_is_answered_by_it(home: Path, run: Run) -> None:

@@ -228,9 +228,10 @@ async def test_side_tasks_and_the_place_of_a_model_that_fails_may_be_its_models(
     [
         ("raise ValueError('no')", "prepare_messages: ValueError: no"),
         ("raise SystemExit", "prepare_messages: SystemExit"),
-        ("return 7", "prepare_messages: ValidationError: Expected `array | null`, got `int`"),
+        ("return 7", "prepare_messages: ValidationError: Expected `array`, got `int`"),
+        ("return None", "prepare_messages: ValidationError: Expected `array`, got `null`"),
         ("return [7]", "prepare_messages: ValidationError: Expected `object`, got `int`"),
-        ("import time; time.sleep(2)", "nothing came within 0.2 s"),
+        ("import time; time.sleep(2)", "prepare_messages: nothing came within 0.2 s"),
     ],
 )
 @pytest.mark.parametrize("isolated", [False, True])
@@ -245,8 +246,10 @@ async def test_a_method_that_fails_ends_the_request_unsent_and_is_named_with_its
         end = await turn(runtime, tmp_path)
     assert (end.outcome, server.model.requests) == ("failed", [])
     assert end.failure is not None
-    assert "The plugin own failed at its provider own-models: " in end.failure.message
-    assert words in end.failure.message
+    assert (end.failure.reason, end.failure.address) == ("plugin_failed", "")
+    method, _, what = words.partition(": ")
+    assert f"The plugin own failed at its provider own-models: {method}: " in end.failure.message
+    assert what in end.failure.message
 
 
 async def test_the_next_model_answers_where_the_provider_s_plugin_fails(

@@ -36,7 +36,9 @@ _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
 class ProfileFields(Struct, frozen=True, kw_only=True):
-    """What a profile says of its provider; `lists` and `shapes` tell what its methods are asked for."""
+    """What a profile says of its provider; `lists` tells whether it lists its models, `methods` which of
+    those that have a say in requests are its own.
+    """
 
     name: str
     api_mode: str = "chat_completions"
@@ -55,7 +57,7 @@ class ProfileFields(Struct, frozen=True, kw_only=True):
     fallback_models: tuple[str, ...] = ()
     supports_vision: bool | None = None
     lists: bool = False
-    shapes: bool = False
+    methods: tuple[str, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -80,40 +82,54 @@ class PluginProviderCode:
         answer: Callable[[str, Mapping[str, Any]], Any],
         seconds: float,
     ) -> None:
-        self.plugin, self.lists, self.shapes = plugin, fields.lists, fields.shapes
-        self._name, self._answer, self._seconds = fields.name, answer, seconds
+        self.plugin, self.lists = plugin, fields.lists
+        self.shapes = bool(fields.methods) or fields.default_max_tokens is not None
+        self._fields, self._answer, self._seconds = fields, answer, seconds
 
     async def shaped(self, body: Mapping[str, Any], request: Request, session_id: str) -> dict[str, Any]:
         """The body of a chat completion as the provider wants it; UnshapedError where that fails."""
         effort, endpoint = request.options.effort, request.endpoint
         reasoning = {"enabled": effort != "none", "effort": effort} if effort else None
-        context = {"session_id": session_id, "model": endpoint.model, "base_url": endpoint.base_url}
-        told = {"body": body, "context": {**context, "reasoning_config": reasoning}}
-        made: dict[str, Any] = await self._asked("shape", told, dict[str, Any])
-        return made
+        context: dict[str, Any] = {"session_id": session_id, "model": endpoint.model}
+        context |= {"base_url": endpoint.base_url, "reasoning_config": reasoning}
+        messages = await self._own("prepare_messages", {"messages": body["messages"]}, list[dict[str, Any]])
+        extra = await self._own("build_extra_body", context, dict[str, Any] | None) or {}
+        pair = tuple[dict[str, Any], dict[str, Any]] | None
+        for part in await self._own("build_api_kwargs_extras", context, pair) or ():
+            extra = {**extra, **part}
+        made = merged(body, extra)
+        limit = await self._own("get_max_tokens", context, int | None) or self._fields.default_max_tokens
+        if limit and not any(name in made for name in _LIMITS):
+            made["max_tokens"] = limit
+        return made if messages is None else {**made, "messages": messages}
 
     async def listed(self, key: str, base_url: str) -> tuple[str, ...]:
         """The names of the models that the provider serves now; UnshapedError where that fails."""
         limit = min(LISTING_SECONDS, self._seconds)
         told = {"api_key": key, "base_url": base_url, "timeout": limit}
         try:
-            names: tuple[str, ...] = await self._asked("list", told, tuple[str, ...])
+            names: tuple[str, ...] = await self._asked("fetch_models", told, tuple[str, ...])
         except UnshapedError as error:  # without its cause: that may tell the key
             raise UnshapedError(str(error).replace(key or " ", "…" if key else " ")) from None
         return names
 
-    async def _asked(self, what: str, told: Mapping[str, Any], kind: Any) -> Any:
+    async def _own(self, method: str, told: Mapping[str, Any], kind: Any) -> Any:
+        """What a method gives that the profile has of its own; None where it has none."""
+        return await self._asked(method, told, kind) if method in self._fields.methods else None
+
+    async def _asked(self, method: str, told: Mapping[str, Any], kind: Any) -> Any:
         try:
             with anyio.move_on_after(self._seconds):
-                return msgspec.convert(await in_tool_thread(partial(self._answer, what, told)), kind)
+                return msgspec.convert(await in_tool_thread(partial(self._answer, method, told)), kind)
         except BaseException as error:  # a plugin's fault stops nothing but its request
             if is_ctrl_c(error) or await is_cancellation(error):
                 raise
-            raise UnshapedError(self._fault(error_words(error))) from error
-        raise UnshapedError(self._fault(f"nothing came within {self._seconds:g} s"))
+            raise UnshapedError(self._fault(method, error_words(error))) from error
+        raise UnshapedError(self._fault(method, f"nothing came within {self._seconds:g} s"))
 
-    def _fault(self, words: str) -> str:
-        return visible(f"The plugin {self.plugin} failed at its provider {self._name}: {words.rstrip('.')}.")
+    def _fault(self, method: str, words: str) -> str:
+        where = f"its provider {self._fields.name}: {method}"
+        return visible(f"The plugin {self.plugin} failed at {where}: {words.rstrip('.')}.")
 
 
 def fields_of(profile: Any) -> dict[str, Any]:
@@ -124,17 +140,15 @@ def fields_of(profile: Any) -> dict[str, Any]:
     if temperature is not None:
         is_number = isinstance(temperature, int | float)
         told |= {"fixed_temperature": temperature} if is_number else {"omits_temperature": True}
-    shapes = told["default_max_tokens"] is not None or any(_is_own(profile, one) for one in _SHAPING)
     lists = _is_own(profile, "fetch_models") or bool(getattr(profile, "models_url", ""))
-    told |= {"lists": lists, "shapes": shapes}
+    told |= {"lists": lists, "methods": [one for one in _SHAPING if _is_own(profile, one)]}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def answer(profile: Any, what: str, told: Mapping[str, Any]) -> Any:
-    """What a profile makes of a request (`shape`), or the names of its models (`list`)."""
-    if what == "list":
-        return [*(_called(profile.fetch_models, told) or ())]
-    return _shaped(profile, told["body"], told["context"])
+def answer(profile: Any, method: str, told: Mapping[str, Any]) -> Any:
+    """What a method of a profile gives for these arguments; of the names of its models, a list."""
+    found = _called(getattr(profile, method), told)
+    return [*(found or ())] if method == "fetch_models" else found
 
 
 def provider_of(
@@ -187,30 +201,6 @@ def _fault(fields: ProfileFields) -> str:
     if fields.base_url and (parts.scheme not in {"http", "https"} or set("${}") & set(fields.base_url)):
         return f"has the base_url {fields.base_url[:80]!r}, which is no address"
     return ""
-
-
-def _shaped(profile: Any, body: Mapping[str, Any], context: Mapping[str, Any]) -> dict[str, Any]:
-    messages = _own(profile, "prepare_messages", {"messages": body["messages"]}, list[dict[str, Any]])
-    extra: dict[str, Any] = _own(profile, "build_extra_body", context, dict[str, Any]) or {}
-    pair = tuple[dict[str, Any], dict[str, Any]]
-    parts: tuple[dict[str, Any], ...] = _own(profile, "build_api_kwargs_extras", context, pair) or ()
-    for part in parts:
-        extra = {**extra, **part}
-    made = merged(body, extra)
-    limit = _own(profile, "get_max_tokens", context, int) or getattr(profile, "default_max_tokens", None)
-    if limit and not any(name in made for name in _LIMITS):
-        made["max_tokens"] = limit
-    return made if messages is None else {**made, "messages": messages}
-
-
-def _own(profile: Any, name: str, offered: Mapping[str, Any], kind: Any) -> Any:
-    """What a method that the profile has of its own gives; None where it has none, or that gives nothing."""
-    if not _is_own(profile, name):
-        return None
-    try:
-        return msgspec.convert(_called(getattr(profile, name), offered), kind | None)
-    except BaseException as error:
-        raise RuntimeError(f"{name}: {error_words(error)}") from error
 
 
 def _called(method: Callable[..., Any], offered: Mapping[str, Any]) -> Any:

@@ -165,6 +165,7 @@ _CAUSES = {
     "provider_policy_blocked": "the provider's policy forbids it",
     "content_policy_blocked": "the provider refused the content",
     "format_error": "the server did not accept the request",
+    "plugin_failed": "the request was not sent",
     "thinking_signature": "the server did not take back its own reasoning",
     "tool_images": "the model takes no images from tools",
     "parameter": "the model does not take a parameter",

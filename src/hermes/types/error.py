@@ -51,6 +51,7 @@ Reason = Literal[
     "provider_policy_blocked",
     "content_policy_blocked",
     "format_error",
+    "plugin_failed",
     "thinking_signature",
     "tool_images",
     "parameter",

@@ -97,6 +97,7 @@ def test_the_table_has_two_hundred_rows_no_name_twice_and_every_reason_that_an_a
         "empty_reply",
         "certificate",
         "budget",
+        "plugin_failed",
         "unknown",
     }
     assert {row.reason for _, row in TABLE} == set(get_args(Reason)) - without_answer

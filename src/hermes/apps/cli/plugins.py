@@ -41,10 +41,7 @@ def list_plugins(choices: Choices) -> None:
     if not found.plugins:
         click.echo("There are no plugins; hermes plugins install WHERE brings one.", err=True)
         return
-    rows = [
-        (one.found.key, one.state, one.found.source, _version(one), "; ".join(one.provides) or _about(one))
-        for one in found.plugins
-    ]
+    rows = [(one.found.key, one.state, one.found.source, _version(one), _adds(one)) for one in found.plugins]
     tables.show(rows, head=("NAME", "STATE", "FROM", "VERSION", "WHAT IT ADDS"))
 
 
@@ -140,6 +137,11 @@ def _named(found: PluginsHere, name: str) -> LoadedPlugin:
 
 def _version(one: LoadedPlugin) -> str:
     return one.found.manifest.version if one.found.manifest else ""
+
+
+def _adds(one: LoadedPlugin) -> str:
+    """What it adds; of one that is loaded and adds nothing, what was refused of it."""
+    return "; ".join(one.provides or one.faults if one.state == "loaded" else ()) or _about(one)
 
 
 def _about(one: LoadedPlugin) -> str:

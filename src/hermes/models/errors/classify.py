@@ -140,7 +140,7 @@ def classify(error: Exception, endpoint: Endpoint, size: int, *, now: float) -> 
         reason=reason,
         message=one_line(fault.given.message) or entry.meaning,
         status=fault.status or None,
-        address=endpoint.base_url,
+        address="" if fault.kind == "unshaped" else endpoint.base_url,
         retryable=entry.retryable or guessed,
         rotate=entry.rotate,
         fall_back=entry.fall_back,
@@ -283,7 +283,7 @@ RULES: tuple[tuple[Reason, Callable[[RequestFault], bool]], ...] = (
     ("certificate", lambda fault: fault.kind == "tls" and fault.says("certificate")),
     ("connection", lambda fault: fault.kind == "tls"),
     # nothing was sent: the server has no say in it
-    ("format_error", lambda fault: fault.kind == "unshaped"),
+    ("plugin_failed", lambda fault: fault.kind == "unshaped"),
     # words that leave no doubt, whatever the status
     ("billing", _certainly("billing")),
     ("rate_limit", _certainly("rate_limit")),
