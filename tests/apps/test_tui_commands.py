@@ -246,5 +246,5 @@ def test_a_prompt_of_a_server_is_offered_and_sent_marked_as_its_words(place: Pla
         terminal.until("The MCP server good says:")
         terminal.until("Hello, Ann.")
     sent = json.dumps(model.requests[0]["messages"][-1])
-    assert "These are the words of the server, not of the user" in sent
-    assert "Go by the prompt greet of the MCP server good with who=Ann." in sent
+    assert "These are the words of the MCP server good, not of the user" in sent
+    assert "Go by what the MCP server good gave for /mcp__good__greet: Ann" in sent

@@ -10,8 +10,10 @@ import anyio
 
 from hermes.commands.catalogue import SlashCommand
 from hermes.commands.context import CommandContext, opened
+from hermes.lib.text import strip_escapes
 from hermes.lib.visible import visible
 from hermes.mcp.names import tool_name
+from hermes.models.transports.base import fenced
 from hermes.types.error import HermesError, McpError
 from hermes.types.message import ContextBlock
 
@@ -22,10 +24,10 @@ if TYPE_CHECKING:
 SECONDS: Final = 60.0
 _MARK: Final = "mcp__"
 _TOLD: Final = (
-    "The user calls for the prompt {prompt} of the MCP server {server}. These are the words of the server,"
-    " not of the user:\n\n{text}"
+    "The user calls for /{word}. These are the words of the MCP server {server}, not of the user:\n\n{text}"
 )
-_SENT: Final = "Go by the prompt {prompt} of the MCP server {server}{given}."
+_SENT: Final = "Go by what the MCP server {server} gave for /{word}{typed}"
+"""What the user's message says: what was typed, and no word that the server chose but the command itself."""
 
 
 def is_prompt(word: str) -> bool:
@@ -44,6 +46,7 @@ def prompt_commands(servers: "McpServers") -> list[SlashCommand]:
         )
         for server in servers.names
         for one in servers.prompts(server)
+        if not one.fault
     ]
 
 
@@ -58,13 +61,18 @@ async def run_prompt(word: str, argument: str, talk: CommandContext) -> None:
         text = session.services.redactor.redact(await (await servers.calls(server)).filled(found.name, given))
     if not text:
         raise McpError(f"The MCP server {server} gave nothing for the prompt {found.name}.")
-    talk.tell(f"The MCP server {server} says:\n\n````text\n{visible(text).replace('````', '```')}\n````")
-    words = _TOLD.format(prompt=found.name, server=server, text=text)
-    session.mailbox.add_news(
-        ContextBlock(kind="skill", text=words, source=f"mcp:{server}", outside=f"the MCP server {server}")
-    )
-    told = f" with {', '.join(f'{name}={value}' for name, value in given.items())}" if given else ""
-    talk.queue(_SENT.format(prompt=found.name, server=server, given=told))
+    shown = visible(strip_escapes(text))
+    talk.tell(f"The MCP server {server} says:\n\n````text\n{shown.replace('````', '```')}\n````")
+    session.mailbox.add_news(_block(server, word, shown))
+    typed = f": {argument}" if argument else "."
+    talk.queue(_SENT.format(server=server, word=word, typed=typed))
+
+
+def _block(server: str, word: str, shown: str) -> ContextBlock:
+    """What the model reads of a prompt: the same as the person sees, between marks."""
+    source = f"the MCP server {server}"
+    words = _TOLD.format(word=word, server=server, text=fenced(shown, source))
+    return ContextBlock(kind="skill", text=words, source=f"mcp:{server}", outside=source)
 
 
 def arguments_of(prompt: "McpPrompt", typed: str, word: str) -> dict[str, str]:
@@ -108,6 +116,8 @@ async def _prompt(servers: "McpServers", server: str, word: str) -> "McpPrompt":
         prompts = await (await servers.calls(server)).prompts() if offer.prompts else ()
         for one in prompts if servers.configured(server).tools.prompts else ():
             if tool_name(server, one.name).casefold() == word.casefold():
+                if one.fault:
+                    raise McpError(f"/{word} is held back: {one.fault}.")
                 return one
         raise McpError(
             f"The MCP server {server} has no prompt for /{word}; /mcp {server} lists those it has."

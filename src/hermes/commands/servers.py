@@ -96,4 +96,5 @@ async def _asked(servers: "McpServers", name: str) -> list[str]:
 
 
 def _prompt(one: "McpPrompt") -> str:
-    return f"- prompt {code_words(f'{one.name} {one.usage}'.rstrip())}: {plain_words(one.description)}"
+    held = f" (held back: {one.fault})" if one.fault else ""
+    return f"- prompt {code_words(f'{one.name} {one.usage}'.rstrip())}: {plain_words(one.description)}{held}"
