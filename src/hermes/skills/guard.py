@@ -19,9 +19,11 @@ from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.paths import Map
 from hermes.safety.commands.rules import Finding
 from hermes.safety.text.hidden import unrendered
+from hermes.safety.text.prose import is_order, is_prose
 from hermes.safety.text.quarantine import findings as hidden_in
 from hermes.skills.programs import SkillProgram, programs
 from hermes.skills.skill_file import FILE, split
+from hermes.skills.unseen import UnseenWords, unseen
 from hermes.types.error import BeyondReading, SkillError
 
 Level = Literal["safe", "caution", "dangerous"]
@@ -51,6 +53,7 @@ _FOLDERS: Final = Map(
     temp=("/tmp",),  # noqa: S108  # a place in words, nothing is put there
 )
 _WORDS: Final = 160
+_UNSEEN: Final = "whoever reads the page does not see what stands in {where}"
 
 
 class GuardFinding(Struct, frozen=True, kw_only=True):
@@ -133,13 +136,35 @@ def _of_text(path: str, text: str) -> Iterator[GuardFinding]:
 def _of_hidden(path: str, text: str) -> Iterator[GuardFinding]:
     """What nobody sees who looks at the file, or at the page that is made from its Markdown."""
     forms = hidden_in(text)
+    told = {one.line for one in forms}
     for one in forms:
         why = f"it hides or forges text: {one.span.why}"
         yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=clip(one.text, _WORDS))
-    for span in unrendered(text) if path.lower().endswith(_MARKDOWN) else ():
+    if not path.lower().endswith(_MARKDOWN):
+        return
+    for span in unrendered(text):
         if not any(one.span.start < span.end and span.start < one.span.end for one in forms):
             line, words = text.count("\n", 0, span.start) + 1, " ".join(text[span.start : span.end].split())
+            told.update(range(line, text.count("\n", 0, span.end) + 2))
             yield GuardFinding(file=path, line=line, level="caution", why=span.why, words=clip(words, _WORDS))
+    for stretch in unseen(text):
+        if stretch.line not in told:
+            yield from _of_unseen(path, stretch)
+
+
+def _of_unseen(path: str, one: UnseenWords) -> Iterator[GuardFinding]:
+    """What words that a page does not show say: prose to a reader, or commands."""
+    if _speaks(one.words):
+        why, words = _UNSEEN.format(where=one.where), clip(" ".join(one.words.split()), _WORDS)
+        yield GuardFinding(file=path, line=one.line, level="caution", why=why, words=words)
+    else:
+        program = SkillProgram(line=one.line, language="sh", code=one.words.strip(), certainty="block")
+        yield from _of_program(path, program)
+
+
+def _speaks(words: str) -> bool:
+    """Whether somebody could be told it, or could type it."""
+    return any(is_prose(part) or is_order(part) for part in (words, *words.splitlines()))
 
 
 def _says_what_it_is(text: str) -> bool:
