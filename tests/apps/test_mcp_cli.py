@@ -3,12 +3,15 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.apps.conftest import Run
 
 SERVER = Path(__file__).parents[1] / "mcp_servers" / "hostile_server.py"
+
+NAMELESS = "oauth.client_id is not set, which the grant client_credentials needs"
 
 
 @pytest.fixture
@@ -195,10 +198,16 @@ def test_the_doctor_says_of_each_server_what_keeps_it_from_working_and_starts_no
     run("mcp", "add", "bad", "--write", str(kept), *words("changes its mind", kept))
     run("mcp", "reload", "bad")
     touch = ["/usr/bin/touch", str(kept / "started")]
-    servers = {
+    away, own = "https://mcp.example.com/mcp", {"grant": "client_credentials", "client_id": "us"}
+    servers: dict[str, Any] = {
         "a__b": {"command": "true"},
-        "away": {"url": "https://mcp.example.com/mcp", "auth": "oauth"},
+        "away": {"url": away, "auth": "oauth"},
         "homeless": {"command": "true", "cwd": "/nowhere/at/all"},
+        "keyless": {"url": away, "auth": "oauth", "oauth": {**own, "private_key": "/nowhere/key.pem"}},
+        "nameless": {"url": away, "auth": "oauth", "oauth": {"grant": "client_credentials"}},
+        "scriptless": {"command": "python3", "args": ["-I", "/nowhere/server.py"]},
+        "unproved": {"url": away, "auth": "oauth", "oauth": {**own, "grant": "workload_identity"}},
+        "unset": {"command": "true", "env": {"KEY": "${NOT_SET_AT_ALL}"}},
         "new": {"command": touch[0], "args": touch[1:], "sandbox": {"enabled": False}},
         "none": {"command": "no-such-program-here"},
         "off": {"command": "no-such-program-here", "enabled": False},
@@ -214,7 +223,17 @@ def test_the_doctor_says_of_each_server_what_keeps_it_from_working_and_starts_no
         "! MCP server bad: it offers something else than before; hermes mcp review bad shows it",
         "✓ MCP server good: 1 tool, accepted",
         "! MCP server homeless: there is no folder /nowhere/at/all for it to work in",
+        "! MCP server keyless: it cannot sign in: there is no file /nowhere/key.pem, which oauth.private_key names",
+        f"! MCP server nameless: it cannot sign in: {NAMELESS}",
         "✓ MCP server new: not yet connected; hermes mcp test new tries it",
         "! MCP server none: there is no program 'no-such-program-here'",
+        "! MCP server scriptless: there is no file '/nowhere/server.py'",
+        "! MCP server unproved: it cannot sign in: oauth.assertion_file is not set, which the grant workload_identity needs",
+        "! MCP server unset: its settings stand for ${NOT_SET_AT_ALL}, and there is no such variable",
     ]
     assert not (kept / "started").exists()
+    tried = run("mcp", "test", "nameless")
+    assert (tried.returncode, tried.stderr) == (
+        1,
+        f"The MCP server nameless cannot be used: {NAMELESS}.\n",
+    )

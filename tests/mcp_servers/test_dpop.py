@@ -4,8 +4,9 @@ import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, parse_qsl, urlsplit
+from warnings import catch_warnings
 
 import httpx2
 import jwt
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from mcp.shared.auth import AuthorizationCodeResult
 
 from hermes.mcp.dpop import ProofKey, ProofOfKey
-from hermes.mcp.oauth import OwnWorkload, SignedIn, TokenFile
+from hermes.mcp.oauth import OwnWorkload, SignedIn, TokenFile, own_rights
 from hermes.mcp.settings import McpOAuth
 from hermes.types.error import McpError
 
@@ -181,3 +182,13 @@ async def test_a_workload_proves_itself_by_the_file_as_it_is_now(tmp_path: Path)
         "assertion": "the machine's word",
         "client_id": "job",
     }
+
+
+@pytest.mark.parametrize("grant", ["client_credentials", "workload_identity"])
+def test_a_client_of_its_own_is_made_without_a_warning_of_the_library(
+    tmp_path: Path, grant: Literal["client_credentials", "workload_identity"]
+) -> None:
+    options = McpOAuth(grant=grant, client_id="us", client_secret="s", assertion_file="word")
+    with catch_warnings(record=True, action="always") as warned:
+        own_rights(SERVER, options, TokenFile(tmp_path / "kept", lambda: NOW))
+    assert warned == []

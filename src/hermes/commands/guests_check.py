@@ -9,6 +9,7 @@ from hermes.config.home import Home
 from hermes.config.sections import Settings
 from hermes.environments.sandbox.probe import why_none
 from hermes.lib.secretvalues import SecretValues
+from hermes.mcp.lacks import sign_in_lacks, unset_variable
 from hermes.mcp.opening import known_servers
 from hermes.mcp.place import ServerPlace
 from hermes.mcp.servers import McpServers
@@ -57,11 +58,10 @@ def _hinders(servers: McpServers, name: str, server: McpServer) -> str:
     known = servers.accepted(name)
     if importlib.util.find_spec("mcp") is None:
         return "the package mcp is not installed; run: pip install 'hermes-agent[mcp]'"
-    if (
-        why := _not_started(servers, name, server)
-        if server.is_local
-        else _not_signed_in(servers, name, server)
-    ):
+    if unset := unset_variable(server):
+        return f"its settings stand for ${{{unset}}}, and there is no such variable"
+    cannot = _not_started if server.is_local else _not_signed_in
+    if why := cannot(servers, name, server):
         return why
     if known and known.unreached:
         return f"{known.unreached} hermes mcp test {name} tries it again"
@@ -94,6 +94,8 @@ def _not_started(servers: McpServers, name: str, server: McpServer) -> str:
 
 def _not_signed_in(servers: McpServers, name: str, server: McpServer) -> str:
     """Why an address would not let us in."""
+    if server.auth == "oauth" and (lacks := sign_in_lacks(server.oauth)):
+        return f"it cannot sign in: {lacks}"
     wants = server.auth == "oauth" and server.oauth.grant == "authorization_code"
     signed_in = (servers.home.folder / f"{name}.tokens").exists()
     return f"nobody has signed in; hermes mcp login {name}" if wants and not signed_in else ""

@@ -12,6 +12,7 @@ from hermes.mcp.connection import ConnectionOptions, McpConnection
 from hermes.mcp.definitions import McpOffer
 from hermes.mcp.http import http_streams
 from hermes.mcp.identity import vouched_for
+from hermes.mcp.lacks import sign_in_lacks
 from hermes.mcp.oauth import SignedIn, TokenFile, own_rights
 from hermes.mcp.place import ServerPlace
 from hermes.mcp.requests import CallRequests
@@ -63,6 +64,8 @@ def sign_in(name: str, server: McpServer, home: "McpHome") -> httpx2.Auth | None
     """What authenticates requests to a server that wants a sign-in; none where its headers say who we are."""
     if server.auth != "oauth" and not token_file(name, home).load().tokens:
         return None
+    if lacks := sign_in_lacks(server.oauth):
+        raise McpError(lacks)
     if server.oauth.grant in ("client_credentials", "workload_identity"):
         return own_rights(server.url, server.oauth, token_file(name, home))
     if server.oauth.grant == "identity_assertion":

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
+from warnings import catch_warnings
 
 import anyio.to_thread
 import httpx2
@@ -27,6 +28,7 @@ from mcp.shared.auth import (
     OAuthMetadata,
     OAuthToken,
 )
+from mcp.shared.exceptions import MCPDeprecationWarning
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -255,14 +257,23 @@ class OwnKey(_OneRefreshes, PrivateKeyJWTOAuthProvider):
 
 
 def own_rights(url: str, options: McpOAuth, file: TokenFile) -> OwnRights | OwnKey:
-    """What authenticates a client of its own; McpError where it has no key that can be read."""
+    """What authenticates a client of its own; McpError where it has no key that can be read.
+
+    The library warns on the standard error output where no issuer is named, which a user cannot see the sense
+    of; the documentation says what naming one is good for.
+    """
+    with catch_warnings(action="ignore", category=MCPDeprecationWarning):
+        return _own_rights(url, options, file)
+
+
+def _own_rights(url: str, options: McpOAuth, file: TokenFile) -> OwnRights | OwnKey:
     if options.grant == "workload_identity":
         return OwnWorkload(url, options, file)
     if not options.private_key:
         return OwnRights(url, options, file)
     try:
         return OwnKey(url, options, file)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise McpError(f"the key {options.private_key} cannot be read: {error}") from error
 
 

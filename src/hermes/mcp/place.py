@@ -15,12 +15,16 @@ from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.settings import McpServer
+from hermes.safety.commands.dataflow import INTERPRETERS
+from hermes.safety.commands.options import operands
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import McpError
 
 _START: Final = 'cd -- "$1" && shift && exec "$@"'
 _SHELL: Final = "/bin/bash"
 PACKAGE_FILES: Final = ("package.json", "pyproject.toml", "setup.py", "deno.json")
+_WITH_VALUES: Final = frozenset({"-c", "-e", "-m", "-W", "-X", "-r", "--import", "--require"})
+"""Options of interpreters whose next word is no script."""
 PROCESSES: Final = 512
 """Processes that one server may have at once."""
 
@@ -60,6 +64,8 @@ class ServerPlace(Struct, frozen=True, kw_only=True):
         program = shutil.which(server.command, path=env.get("PATH", os.defpath))
         if program is None:
             raise McpError(f"{name} cannot be started: there is no program {server.command[:200]!r}.")
+        if missing := self._missing_script(name, server):
+            raise McpError(f"{name} cannot be started: there is no file {missing[:200]!r}.")
         network = server.sandbox.network
         return Job(
             argv=(
@@ -80,6 +86,14 @@ class ServerPlace(Struct, frozen=True, kw_only=True):
             paths=tuple(map(str, self._granted(server))),
             errors_apart=True,
         )
+
+    def _missing_script(self, name: str, server: McpServer) -> str:
+        """The file that an interpreter is told to run, where there is none; "" else."""
+        script = next(iter(operands(server.args, _WITH_VALUES)), "")
+        named = "/" in script or (Path(script).suffix != "" and "-m" not in server.args)
+        if not named or INTERPRETERS.fullmatch(Path(server.command).name) is None:
+            return ""
+        return "" if (self._cwd(name, server) / self._expanded(script)).exists() else script
 
     def _cwd(self, name: str, server: McpServer) -> Path:
         return self._expanded(server.cwd) if server.cwd else self.folder(name)
