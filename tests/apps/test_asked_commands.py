@@ -40,8 +40,9 @@ def test_what_a_plugins_command_gives_is_the_answer_and_no_model_is_asked(run: R
 def test_commands_of_ours_answer_as_those_of_plugins_do(run: Run) -> None:
     model = ScriptedModel(say("Hello."))
     ask(run, model, "-z", "Hi")
+    assert run("sessions", "rename", "latest", "Trial").returncode == 0
     told = "This session is called “Trial”."
-    assert ask(run, model, "-c", "-z", "/title Trial").stdout == f"{told}\n"
+    assert ask(run, model, "-c", "-z", "/title").stdout == f"{told}\n"
     lines = ask(run, model, "-c", "-z", "/title", "--json").stdout.splitlines()
     end = json.loads(lines[-1])
     assert ([json.loads(one)["kind"] for one in lines], end["status"], end["answer"]) == (
@@ -72,6 +73,34 @@ def test_what_is_wrong_with_a_command_is_said_and_fails(run: Run, command: str, 
     done = ask(run, model, "-z", command)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"✗ {told}\n")
     assert model.requests == []
+
+
+KEPT = "is not taken from a question, for it changes what is kept"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("/trust yes", f"/trust with arguments {KEPT}; the screen keeps an answer."),
+        ("/tru yes", f"/trust with arguments {KEPT}; the screen keeps an answer."),
+        ("/goal Do it.", f"/goal with arguments {KEPT}; hermes -z TEXT --goal works on one."),
+        ("/model other", f"/model with arguments {KEPT}; -m names a model, hermes model keeps one."),
+        ("/title Other", f"/title with arguments {KEPT}; hermes sessions rename changes it."),
+        ("/skills uninstall x", f"/skills with arguments {KEPT}; hermes skills does it."),
+        ("/rollback 1 force", f"/rollback {KEPT}; hermes checkpoints restore brings files back."),
+        ("/edits", f"/edits {KEPT}; the screen changes it."),
+    ],
+)
+def test_what_changes_something_kept_is_not_taken_from_a_question(run: Run, command: str, told: str) -> None:
+    model = ScriptedModel()
+    done = ask(run, model, "-z", command)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"✗ {told}\n")
+    assert model.requests == []
+
+
+@pytest.mark.parametrize("command", ["/trust", "/skills", "/goal", "/model", "/mcp", "/help"])
+def test_what_only_tells_is_taken_from_a_question(run: Run, command: str) -> None:
+    assert ask(run, ScriptedModel(), "-z", command).returncode == 0
 
 
 def test_a_command_leads_to_another_session(run: Run) -> None:

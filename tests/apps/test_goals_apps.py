@@ -131,17 +131,6 @@ def test_without_a_screen_the_exit_code_says_whether_the_goal_is_reached(
     assert (done.returncode, told in done.stderr) == (code, True), done.stderr
 
 
-def test_a_goal_of_a_slash_command_is_worked_on_without_a_screen(program: Run) -> None:
-    judge = [GOES_ON, verdict("done", "said")]
-    with ScriptedServer(JudgedModel(["one", "two"], judge)).running() as server:
-        done = program("-z", "/goal say one and two", "--base-url", server.base_url)
-    assert (done.returncode, done.stdout, "✓ goal done, turn 2 of 20: said" in done.stderr) == (
-        0,
-        "two\n",
-        True,
-    )
-
-
 def test_a_goal_that_waits_goes_on_without_a_screen_and_lines_of_json_tell_of_it(program: Run) -> None:
     with ScriptedServer(JudgedModel(["one"], [verdict("blocked", "no key")])).running() as server:
         program("-z", "say one and two", "--goal", "--base-url", server.base_url)

@@ -1,6 +1,7 @@
 """The slash commands as data: names, aliases, arguments, summaries."""
 
 from functools import cache
+from typing import Literal
 
 from msgspec import Struct
 
@@ -8,13 +9,17 @@ from hermes.lib.data_files import data_table
 
 
 class SlashCommand(Struct, frozen=True, kw_only=True):
-    """One command, as `/help` shows it."""
+    """One command, as `/help` shows it. `asked` says whether it may be a question on the command line,
+    `instead` how that has what it would change.
+    """
 
     name: str
     category: str
     summary: str
     arguments: str = ""
     aliases: tuple[str, ...] = ()
+    asked: Literal["always", "alone", "never"] = "never"
+    instead: str = "the screen does it"
 
     @property
     def usage(self) -> str:

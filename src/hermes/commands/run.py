@@ -86,6 +86,18 @@ def is_command(text: str, session: "Session | None" = None) -> bool:
     return not called_for(text.strip(), session.services.skills)
 
 
+def unasked(text: str, session: "Session") -> str:
+    """Why a question may not be the command of ours that it would be: it changes what is kept, and a script
+    may pass on what others wrote; "" where it may.
+    """
+    word, _, argument = text.strip().removeprefix("/").partition(" ")
+    command = None if word.lower() in plugin_commands(session) or is_prompt(word) else find(word)
+    if command is None or command.asked == "always" or (command.asked == "alone" and not argument.strip()):
+        return ""
+    what = f"/{command.name} with arguments" if command.asked == "alone" else f"/{command.name}"
+    return f"{what} is not taken from a question, for it changes what is kept; {command.instead}."
+
+
 def kept(text: str) -> str:
     """What the screen and the history may keep of a typed line: everything but the key of a /model
     command.

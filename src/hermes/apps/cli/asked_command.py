@@ -12,7 +12,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.commands.model import ModelArgs, in_use
 from hermes.commands.model_choices import chosen_endpoint
-from hermes.commands.run import is_command, run_command
+from hermes.commands.run import is_command, run_command, unasked
 from hermes.lib.visible import visible
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.spans import plain
@@ -75,12 +75,6 @@ class AskedCommand:
             failure=failure,
         )
 
-    @property
-    def goal(self) -> str:
-        """How a goal that it has begun is worked on, as `goal_run` has it."""
-        goal = self.session.goal
-        return "work_on" if goal is not None and goal.state == "active" and self.waiting else ""
-
     def message(self) -> str:
         """What is to be sent; nothing where a turn goes on. What it told and what was wrong goes to stderr
         first: stdout is for the answer.
@@ -100,7 +94,12 @@ class AskedCommand:
         return f"sandbox {self.session.environment.gate.policy.sandbox}"
 
     async def run(self, text: str) -> None:
-        """Run `/name arguments`; what a plugin's command sends as the user is sent."""
+        """Run `/name arguments`, unless it changes what is kept; what a plugin's command sends as the user is
+        sent.
+        """
+        if why := unasked(text, self.session):
+            self.warn(why)
+            return
         inboxes = self.runtime.services.extensions.inboxes
         inboxes.append(self.send)
         try:

@@ -102,7 +102,7 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
             if command is not None and not command.goes_on:
                 return _told(command.end(), _consumer(session, choices, out))
             if command is not None:
-                said, goal = replace(said, question=command.message()), command.goal
+                said = replace(said, question=command.message())
             await ensure_model(runtime, session.endpoint)
             beforehand = _beforehand(session, runtime.settings[TerminalSettings], attachments)
             for sentence in (*beforehand, *_unasked(session, notes)):
