@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from hermes.commands.context import CommandContext, opened
-from hermes.commands.others_words import code_words, plain_words
+from hermes.commands.others_words import code_lines, code_words, plain_words
 from hermes.mcp.definitions import Accepted, McpOffer
-from hermes.mcp.words import counted, reach, where
+from hermes.mcp.words import counted, held_back, reach, where
 from hermes.types.error import McpError
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ async def reload_mcp(talk: CommandContext, argument: str) -> None:
 def _standing(servers: "McpServers", name: str) -> str:
     """How a server stands, and what it offers, in one line."""
     known = servers.accepted(name)
-    offers = f" · {counted(known.offer)}" if known and not known.unreached else ""
+    told = [counted(known.offer), held_back(known)] if known and not known.unreached else []
+    offers = "".join(f" · {one}" for one in told if one)
     news = " · offers something else: `/reload-mcp` shows it" if known and known.pending else ""
     return f"{_state(servers, name, known)}{offers}{news}"
 
@@ -73,7 +74,8 @@ def _facts(servers: "McpServers", name: str) -> Iterator[str]:
     offer = known.offer if known else McpOffer()
     if offer.instructions:
         held = f" (held back: {offer.hides})" if offer.hides else ""
-        yield f"- says to models: {plain_words(offer.instructions)}{held}"
+        yield f"- says to models{held}:"
+        yield from (f"  {row}" for row in code_lines(offer.instructions))
     for one in offer.tools:
         held = f" (held back: {plain_words(offer.faults[one.name])})" if one.name in offer.faults else ""
         yield f"- tool {code_words(one.name)}: {plain_words(one.description)}{held}"

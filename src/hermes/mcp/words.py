@@ -24,11 +24,14 @@ def state(known: Accepted | None) -> str:
         return "not yet connected"
     if known.unreached:
         return "could not be reached"
+    changed = "changed: hermes mcp review" if known.pending else ""
+    return ", ".join(filter(None, (changed, held_back(known)))) or "accepted"
+
+
+def held_back(known: Accepted) -> str:
+    """How much of what a server offers is held back, such as `1 held back`; "" for nothing."""
     count = len(known.offer.faults) + bool(known.offer.hides)
-    held = f"{count} held back" if count else ""
-    return (
-        ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"
-    )
+    return f"{count} held back" if count else ""
 
 
 def counted(offer: McpOffer) -> str:
