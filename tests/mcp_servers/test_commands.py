@@ -102,7 +102,8 @@ async def test_instructions_are_shown_as_their_lines(opened: Opened, hostile: Ho
 
 
 def test_words_of_others_are_bounded() -> None:
-    assert (code_words("n" * 5_000), code_words("name")) == (f"`{'n' * 400}…`", "`name`")
+    shown = code_words("n" * 5_000)
+    assert (len(shown) <= 402, shown[:3], shown[-3:], code_words("name")) == (True, "`nn", "n…`", "`name`")
     assert code_lines("a\n" * 30) == ["```text", *["a"] * 20, "… and 10 lines more", "```"]
 
 
@@ -175,6 +176,11 @@ async def test_a_prompt_whose_names_cannot_be_shown_is_held_back(opened: Opened,
     ("line", "told"),
     [
         ("/mcp__good__greet", "/mcp__good__greet who [how] still needs who"),
+        (
+            "/mcp__good__greet cats bad=1",
+            "/mcp__good__greet takes who [how], and no bad. If 'bad=1' is what how is to be, write how=bad=1.",
+        ),
+        ("/mcp__good__plain at=once", "/mcp__good__plain takes no arguments, and no at."),
         ("/mcp__good__plain at once", "/mcp__good__plain takes no arguments; 'at' is too much."),
         (
             "/mcp__good__other",
@@ -212,7 +218,8 @@ async def test_prompts_that_the_settings_leave_out_are_no_commands(opened: Opene
         ("a b", {"who": "a", "how": "b"}),
         ("how=b a", {"how": "b", "who": "a"}),
         ("a b c d", {"who": "a", "how": "b c d"}),
-        ("x=1 it's", {"who": "x=1", "how": "it's"}),
+        ("who=x=1 it's", {"who": "x=1", "how": "it's"}),
+        ("http://host/?x=1 =", {"who": "http://host/?x=1", "how": "="}),
     ],
 )
 def test_arguments_are_given_by_name_or_in_their_places(typed: str, given: dict[str, str]) -> None:

@@ -77,13 +77,17 @@ def _block(server: str, word: str, shown: str) -> ContextBlock:
 
 def arguments_of(prompt: "McpPrompt", typed: str, word: str) -> dict[str, str]:
     """The arguments that were typed, each as `name=value` or in its place, the last one with all that is
-    left; HermesError for those that are missing or too many.
+    left; HermesError for those that are missing, too many or named as none is.
     """
     names, given, left = [one.name for one in prompt.arguments], dict[str, str](), list[str]()
     for one in _words(typed):
         name, sign, value = one.partition("=")
         if sign and name in names:
             given[name] = value
+        elif sign and name.isidentifier():
+            raise HermesError(
+                f"/{word} takes {prompt.usage or 'no arguments'}, and no {name[:80]}.{_meant(names, one)}"
+            )
         else:
             left.append(one)
     free = [name for name in names if name not in given]
@@ -94,6 +98,13 @@ def arguments_of(prompt: "McpPrompt", typed: str, word: str) -> dict[str, str]:
         told = "; ".join(f"{one.name}: {one.description}" if one.description else one.name for one in missing)
         raise HermesError(f"/{word} {prompt.usage} still needs {told}")
     return given
+
+
+def _meant(names: list[str], words: str) -> str:
+    """How words that look like a named argument are given all the same."""
+    return (
+        f" If {words[:80]!r} is what {names[-1]} is to be, write {names[-1]}={words[:80]}." if names else ""
+    )
 
 
 def _placed(free: list[str], left: list[str]) -> Mapping[str, str]:
