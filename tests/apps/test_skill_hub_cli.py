@@ -54,6 +54,19 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
     assert not place.exists()
 
 
+@pytest.mark.parametrize("verb", [("install", "-y"), ("inspect",)])
+def test_words_that_mean_a_folder_of_here_and_a_repository_fetch_nothing(
+    run: Run, verb: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder = tmp_path / "sk" / "good"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(GOOD)
+    done = run("skills", verb[0], "sk/good", *verb[1:], cwd=tmp_path)
+    told = "sk/good is a folder here, and may be a repository: name ./sk/good or https://github.com/sk/good."
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"hermes: {told}\n")
+    assert run("skills", verb[0], "./sk/good", *verb[1:], cwd=tmp_path).returncode == 0
+
+
 def test_a_repository_that_is_small_and_stands_for_much_is_not_written_out(
     repository: Path, run: Run
 ) -> None:

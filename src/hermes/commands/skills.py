@@ -113,7 +113,7 @@ _ACTS: Final[Mapping[str, _Act]] = {
 async def _looked_at(talk: CommandContext, where: str) -> AsyncIterator[Candidate]:
     """The skill that a person names, in quarantine."""
     places = _places(talk)
-    source = places.source(where)
+    source = places.typed(where)
     with tempfile.TemporaryDirectory(prefix="hermes-skills-") as place:
         folder = await places.fetch(source, Path(place))
         name, token = name_for(source, folder), talk.runtime.ports.token()

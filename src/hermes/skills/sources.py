@@ -74,6 +74,15 @@ def source_of(words: str, github: str = GITHUB) -> SkillSource:
     return found
 
 
+def refuse_two_meanings(words: str, github: str = GITHUB) -> None:
+    """SkillError where what somebody types is a folder of here and may be a repository, too: one that is
+    meant to be looked at is not fetched from people who happen to have a name like that.
+    """
+    if _REPOSITORY.fullmatch(words) and not words.startswith(".") and Path(words).is_dir():
+        address = repository_address(words, github)
+        raise SkillError(f"{words} is a folder here, and may be a repository: name ./{words} or {address}.")
+
+
 def repository_address(name: str, github: str) -> str:
     """The address of a repository that people call by its address or as `owner/repository`."""
     return name if "://" in name else f"{github}/{name}"

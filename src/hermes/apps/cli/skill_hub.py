@@ -16,7 +16,14 @@ from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.progress import ensure_model
-from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict, unmet_here
+from hermes.apps.cli.skill_places import (
+    candidate,
+    installed_in,
+    library_of,
+    tell_verdict,
+    typed_candidate,
+    unmet_here,
+)
 from hermes.commands.skill_settings import askable, asked_about
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.edit import set_secret
@@ -46,7 +53,7 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
     first.
     """
     to_change(choices)
-    with candidate(choices, where) as one:
+    with typed_candidate(choices, where) as one:
         tell_verdict(one.skill.name, one.verdict)
         click.echo(strip_escapes(f"{one.skill.name}: {one.skill.description}"))
         for owned in _owned(choices, one.skill):
@@ -93,7 +100,7 @@ def inspect(choices: Choices, where: str) -> None:
         known = installed_in(choices).every().get(where)
         _tell_skill(choices, here_, known.source if known else here_.folder, examine(Path(here_.folder)))
         return
-    with candidate(choices, where) as one:
+    with typed_candidate(choices, where) as one:
         _tell_skill(choices, one.skill, f"{one.source} ({one.trust})", one.verdict)
 
 

@@ -27,7 +27,7 @@ from hermes.skills.library import SkillLibrary
 from hermes.skills.needs import Unmet, unmet
 from hermes.skills.settings import SkillSettings
 from hermes.skills.skill_file import Skill
-from hermes.skills.sources import SkillSource, name_for
+from hermes.skills.sources import SkillSource, name_for, refuse_two_meanings
 
 T = TypeVar("T")
 
@@ -46,8 +46,16 @@ def ask_places(choices: Choices, work: Callable[[HubDirectory], Awaitable[T]]) -
 
 
 @contextmanager
+def typed_candidate(choices: Choices, words: str) -> Iterator[Candidate]:
+    """The skill that somebody types, as `candidate` has it; SkillError where the words mean two things."""
+    refuse_two_meanings(words, here(choices).settings[SkillSettings].hubs.github)
+    with candidate(choices, words) as one:
+        yield one
+
+
+@contextmanager
 def candidate(choices: Choices, words: str) -> Iterator[Candidate]:
-    """The skill that somebody names, fetched and looked through in quarantine; nothing of it stays there."""
+    """The skill of a source, fetched and looked through in quarantine; nothing of it stays there."""
     with tempfile.TemporaryDirectory(prefix="hermes-skills-") as place:
 
         async def fetched(places: HubDirectory) -> tuple[SkillSource, Path]:

@@ -20,7 +20,7 @@ from hermes.skills.hubs.taps import Taps
 from hermes.skills.hubs.web import HubWeb
 from hermes.skills.hubs.well_known import WellKnownSite
 from hermes.skills.settings import HubSettings
-from hermes.skills.sources import SkillSource, source_of
+from hermes.skills.sources import SkillSource, refuse_two_meanings, source_of
 from hermes.types.error import SkillError
 
 ALL: Final = "all"
@@ -51,6 +51,11 @@ class HubDirectory:
     def source(self, words: str) -> SkillSource:
         """What somebody means who names a place; SkillError where it is none."""
         return source_of(words, self._settings.github)
+
+    def typed(self, words: str) -> SkillSource:
+        """The same of what somebody types now, and SkillError where it may mean a folder as well."""
+        refuse_two_meanings(words, self._settings.github)
+        return self.source(words)
 
     def hub(self, source: SkillSource, seconds: float = 120.0) -> SkillHub:
         """The place of a source, which a clone may take so many seconds from."""
