@@ -20,7 +20,7 @@ from hermes.agent.memory import MemorySettings
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import agreed, home_with_skills, to_change
-from hermes.apps.cli.homes.agents import AGENTS, ForeignAgent, agent_at, homes, parts_of
+from hermes.apps.cli.homes.agents import AGENTS, ForeignAgent, agent_at, homes, parts_of, roots_of
 from hermes.apps.cli.homes.part import KINDS, Arrival, Ours, Part
 from hermes.apps.settings import load
 from hermes.composition import SYSTEM_PORTS
@@ -93,7 +93,7 @@ def _found(folder: Path | None, name: str | None, home: Home) -> list[tuple[Fore
             raise ConfigError(
                 f"{folder} looks like the home of no agent that is known; --from says whose it is."
             )
-        return [(agent, folder.absolute())]
+        return [(agent, root) for root in roots_of(agent, folder.absolute())]
     user_home = Path(environment().get("HOME") or Path.home())
     found = [(agent, root) for agent, root in homes(user_home, home) if name in {None, agent.name}]
     if not found:

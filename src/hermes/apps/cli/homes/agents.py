@@ -64,6 +64,14 @@ def agent_at(folder: Path) -> ForeignAgent | None:
     return next((one for one in AGENTS.values() if _has_mark(one, folder)), None)
 
 
+def roots_of(agent: ForeignAgent, folder: Path) -> list[Path]:
+    """Where what an agent has in a folder lies: in the folder itself, or where the agent puts it below one,
+    as in a project or in the folder of a user.
+    """
+    below = [folder / place for place in agent.places]
+    return [one for one in (*below, folder) if _has_mark(agent, one)] or [folder]
+
+
 def homes(user_home: Path, ours: Home) -> Iterator[tuple[ForeignAgent, Path]]:
     """The homes of other agents of a user, and ours where it is one of the original."""
     if ours.original_db.is_file():
