@@ -2,13 +2,13 @@
 (invariant 3).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
-from hermes.types.message import (
+from hermes.types.message import User, (
     Assistant,
     Compaction,
     Message,
@@ -61,6 +61,11 @@ class Log(Struct, frozen=True):
             if begins_turn(self.messages[at]):
                 return self.messages[at:]
         return ()
+
+
+def said_in(turn: Sequence[Message]) -> str:
+    """What the user said at the beginning of a turn."""
+    return turn[0].text if turn and isinstance(turn[0], User) else ""
 
 
 def first_turns(messages: tuple[Message, ...], turns: int) -> tuple[Message, ...]:

@@ -17,6 +17,7 @@ from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended, has_more, transformed
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.listeners import Listener
+from hermes.agent.log import said_in
 from hermes.agent.output import answer_blocks
 from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
@@ -59,14 +60,12 @@ class UserInput(Struct, frozen=True):
 
 
 class TurnRunner:
-    """A turn of one session, which `said` begins and `stop` stops; without `said`, the one that was cut goes
-    on. It lives as long as the turn.
-    """
+    """A turn of one session, which `said` begins and `stop` stops; without `said` the one that was cut."""
 
     def __init__(self, session: "Session", said: UserInput | None, stop: TurnStop) -> None:
         self._session, self._services, self._said, self._stop = session, session.services, said, stop
         cut = () if said else session.whole_log.turn
-        self._text = mend_surrogates(said.text) if said else _user_text(cut)
+        self._text = mend_surrogates(said.text) if said else said_in(cut)
         self._number = session.turns + (0 if cut else 1)
         self.steps = StepLimit(
             session.spec.max_steps, taken=sum(isinstance(message, Assistant) for message in cut)
@@ -293,7 +292,7 @@ class TurnRunner:
             await self._settle([unrun(call, OVER_LIMIT, self._services.ports) for call in calls], step)
             return
         self._ran += [call.name for call in calls]
-        user = _user_text(session.whole_log.turn)
+        user = said_in(session.whole_log.turn)
         blocked = self._blocked(calls)
         batch = session.batch = CallBatch(calls, session, user, blocked)
         if only_scripts(calls):
@@ -398,8 +397,3 @@ class TurnRunner:
             self._stream.restart()
         self._session.count(event)
         self._session.emit(event)
-
-
-def _user_text(turn: Sequence[Message]) -> str:
-    """What the user said at the beginning of a turn."""
-    return turn[0].text if turn and isinstance(turn[0], User) else ""
