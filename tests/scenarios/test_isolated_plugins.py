@@ -120,13 +120,14 @@ async def test_a_process_that_is_killed_fails_its_call_and_the_next_call_has_a_n
     await gone(last["pid"])
 
 
+NO_LLM = (
+    "The plugin own failed: AttributeError: a plugin in a process of its own adds tools, hooks and providers of"
+    " models only, and has no llm."
+)
 AROUND = "def register(ctx):\n    ctx.register_hook('tool_execution', lambda next_call: next_call())"
 STANDS = "the hook tool_execution was refused: tool_execution stands around a call, which happens in another process."
-COMMAND = "def register(ctx):\n    ctx.register_command('x', print)"
-ONLY = (
-    "The plugin own failed: AttributeError: a plugin in a process of its own adds tools, hooks, providers of"
-    " models only, and has no"
-)
+COMMAND = "def register(ctx):\n    ctx.register_command('x', print)\n    ctx.register_skill(name='s', path=1)"
+ONLY = "was refused: in a process of its own it adds tools, hooks and providers of models only."
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ ONLY = (
     [
         ("raise SystemExit(3)", "The plugin own failed: SystemExit: 3."),
         ("import os; os._exit(3)", "The plugin own ended while it was loaded."),
-        (COMMAND, f"{ONLY} register_command."),
+        ("def register(ctx): ctx.llm", NO_LLM),
         ("import time; time.sleep(60)", "it was not loaded within 3 seconds."),
     ],
 )
@@ -145,6 +146,17 @@ async def test_an_isolated_plugin_that_cannot_be_loaded_is_named(
     isolate(environ, load_timeout=3 if "sleep" in code else 20)
     async with opened(environ) as runtime:
         assert [(one.state, one.faults) for one in runtime.plugins] == [("faulty", (fault,))]
+
+
+async def test_what_an_isolated_plugin_cannot_add_is_refused_by_name_and_the_rest_is_loaded(
+    environ: dict[str, str], plant: Plant
+) -> None:
+    plant("own", f"{COMMAND}\n    ctx.register_hook('post_tool_call', lambda **told: None)")
+    isolate(environ)
+    async with opened(environ) as runtime:
+        (own,) = runtime.plugins
+    refused = (f"register_command x {ONLY}", f"register_skill s {ONLY}")
+    assert (own.state, own.faults) == ("loaded", refused)
 
 
 async def test_a_hook_around_calls_of_an_isolated_plugin_is_refused(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -26,6 +26,8 @@ from hermes.plugins.keeper import begin_kept
 from hermes.plugins.loading import enter, module_of
 from hermes.plugins.manifest import PluginManifest
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
+
+_ONLY: Final = "adds tools, hooks and providers of models only"
 
 
 class IsolatedContext:
@@ -42,7 +44,7 @@ class IsolatedContext:
     @property
     def has_added(self) -> bool:
         """Whether anything was added."""
-        return bool(self.tools.entries() or self.hooks or self.model_providers)
+        return bool(self.tools.entries() or self.hooks or self.model_providers or self.refused)
 
     def register_tool(self, *args: Any, **keywords: Any) -> None:
         """Add a tool."""
@@ -66,9 +68,15 @@ class IsolatedContext:
         self.model_providers.append(profile)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else plugins may ask of a context."""
-        raise AttributeError(
-            f"a plugin in a process of its own adds tools, hooks, providers of models only, and has no {name}"
+        """Whatever else plugins may ask of a context; what would add something else is refused by itself."""
+        if name.startswith("register_"):
+            return partial(self._refuse, name)
+        raise AttributeError(f"a plugin in a process of its own {_ONLY}, and has no {name}")
+
+    def _refuse(self, method: str, *args: Any, **keywords: Any) -> None:
+        what = next((one for one in (*args, *keywords.values()) if isinstance(one, str)), "")
+        self.refused.append(
+            f"{method} {what}".rstrip() + f" was refused: in a process of its own it {_ONLY}."
         )
 
 
