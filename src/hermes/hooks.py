@@ -11,7 +11,10 @@ from msgspec import Struct
 
 from hermes.lib.aio import in_tool_thread, is_cancellation
 from hermes.lib.codec import copied
+from hermes.lib.error_words import error_words
+from hermes.lib.nearest import nearest
 from hermes.lib.once import Once
+from hermes.lib.visible import one_line
 from hermes.types.ctrl_c import is_ctrl_c
 
 logger = logging.getLogger(__name__)
@@ -185,7 +188,9 @@ class Hooks:
         after. ValueError when the point is unknown or does not offer what the callback wants.
         """
         if point not in SPECS:
-            raise ValueError(f"There is no hook {point!r}; there are {', '.join(sorted(SPECS))}.")
+            near = " or ".join(nearest(point, SPECS, most=3))
+            hint = f"did you mean {near}?" if near else "docs/guide/hooks.md has those that there are."
+            raise ValueError(f"There is no hook {point!r}; {hint}")
         wanted, limit = wanted_arguments(point, callback), seconds or self._seconds
         one = _Listener(callback, wanted, owner, limit, bound or _as_it_is)
         self._callbacks.setdefault(point, []).append(one)
@@ -284,7 +289,7 @@ class Hooks:
         except BaseException as error:  # a callback's fault stops nothing
             if error is inner.fault or is_ctrl_c(error) or await is_cancellation(error):
                 raise
-            logger.exception("Hook %s: %s failed", point, one.words)
+            _log(point, one, error)
             answer = None
         return await inner.call() if answer is None else answer
 
@@ -306,7 +311,7 @@ class Hooks:
         except BaseException as error:  # a callback's fault stops nothing
             if is_ctrl_c(error) or await is_cancellation(error):
                 raise
-            logger.exception("Hook %s: %s failed", point, one.words)
+            _log(point, one, error)
             return None
         logger.error("Hook %s: %s did not end within %g s", point, one.words, one.seconds)
         return None
@@ -326,6 +331,12 @@ class _Listener(Struct, frozen=True):
         """What a log calls it."""
         name = str(getattr(self.callback, "__qualname__", self.callback))
         return f"{name} of {self.owner}" if self.owner else name
+
+
+def _log(point: str, one: _Listener, error: BaseException) -> None:
+    """Tell of a callback that failed: its user one line, whoever looks for its fault where it came from."""
+    logger.error("Hook %s: %s failed: %s", point, one.words, one_line(error_words(error)))
+    logger.debug("It came from here", exc_info=error)
 
 
 def _as_it_is(_before: Any, after: Any) -> Any:

@@ -296,4 +296,6 @@ async def test_a_failing_hook_is_named_with_its_plugin(
     (home / "config.yaml").write_text("plugins: {enabled: [faulty]}\n")
     _, heard = await ask(ScriptedModel(say("hello")), {})
     assert heard[-1].kind == "turn_finished"
-    assert "Hook pre_llm_call: falls of the plugin faulty failed" in caplog.text
+    [told] = [one for one in caplog.records if one.levelname == "ERROR"]
+    words = "Hook pre_llm_call: falls of the plugin faulty failed: ZeroDivisionError: division by zero"
+    assert (told.getMessage(), told.exc_info) == (words, None)

@@ -9,7 +9,7 @@ import anyio
 from hermes.commands.catalogue import names
 from hermes.commands.context import CommandContext
 from hermes.lib.aio import in_tool_thread, is_cancellation
-from hermes.tools.discovery import error_words
+from hermes.lib.error_words import error_words
 from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError
 

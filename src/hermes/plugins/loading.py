@@ -15,6 +15,7 @@ from typing import Any, Final
 import anyio
 from msgspec.structs import replace
 
+from hermes.lib.error_words import error_words
 from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
 from hermes.lib.visible import visible
@@ -27,7 +28,6 @@ from hermes.plugins.manifest import FILE
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
-from hermes.tools.discovery import error_words
 from hermes.tools.registry import PLUGIN_MODULES
 from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError

@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Struct, field
 
 from hermes.lib.aio import in_tool_thread, is_cancellation
+from hermes.lib.error_words import error_words
 from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import Provider
 from hermes.models.transports.base import UnshapedError
 from hermes.models.transports.common.encoding import merged
 from hermes.plugins.manifest import is_name
-from hermes.tools.discovery import error_words
 from hermes.types.ctrl_c import is_ctrl_c
 from hermes.types.error import PluginError
 from hermes.types.request import Protocol, Request

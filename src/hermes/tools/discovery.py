@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from hermes.lib.error_words import error_words
 from hermes.tools.function import FunctionTool
 from hermes.tools.registry import PROCESS, TOOL_FILES, ToolRegistry
 from hermes.types.ctrl_c import is_ctrl_c
@@ -205,15 +206,6 @@ def _source(path: Path) -> bytes:
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise OSError(errno.EINVAL, "Not a regular file")
     return path.read_bytes()
-
-
-def error_words(error: BaseException) -> str:
-    """The kind of an exception and what it says, if it can say anything."""
-    try:
-        said = str(error)
-    except Exception:  # noqa: BLE001  # it is of the file, too
-        said = ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _stamp(path: Path) -> object:

@@ -318,7 +318,7 @@ def test_a_hook_that_wants_what_is_not_offered_is_refused_when_it_is_registered(
         Hooks().register("pre_tool_call", lambda colour: None)
     with pytest.raises(ValueError, match="pre_tool_call gives its arguments by name, and args takes none"):
         Hooks().register("pre_tool_call", lambda *args: None)
-    with pytest.raises(ValueError, match="There is no hook 'pre_everything'"):
+    with pytest.raises(ValueError, match="no hook 'pre_everything'; docs/guide/hooks.md has"):
         Hooks().register("pre_everything", lambda: None)
 
 
