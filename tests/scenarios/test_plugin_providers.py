@@ -275,6 +275,15 @@ REFUSED = [
     ("name='mine', auth_type='oauth_external'", "'mine' has the auth_type 'oauth_external'; there are"),
     ("name='mine', api_mode='smoke'", "'mine' has the api_mode 'smoke'; there are chat_completions"),
     ("name='mine', base_url='http://e/${OPENAI_API_KEY}'", "which is no address"),
+    (
+        "name='mine', default_headers={'x-a': 'b\\r\\nx: y'}",
+        "'mine' has the header 'x-a' in default_headers, whose",
+    ),
+    ("name='mine', default_headers={'x a': 'b'}", "'mine' has the header 'x a' in default_headers, whose"),
+    (
+        "name='mine', fallback_models=('m',) * 200_000",
+        "'mine' has 200,000 fallback_models; 5,000 is the most",
+    ),
     ("name='mine', base_url=7", "its provider of models: Expected `str`, got `int` - at `$.base_url`"),
 ]
 

@@ -32,6 +32,10 @@ _SHAPING: Final = ("prepare_messages", "build_extra_body", "build_api_kwargs_ext
 _ADDRESS: Final = "_BASE_URL"
 """How the name of a variable ends that holds an address and no key."""
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]{0,8000}")
+_MOST_MODELS: Final = 5_000
+"""Of one provider; the longest lists of servers have some hundreds."""
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
 
 
@@ -161,7 +165,7 @@ def provider_of(
         fields = msgspec.convert(told, ProfileFields)
     except msgspec.ValidationError as error:
         raise PluginError(f"its provider of models: {error}.", plugin=plugin, phase="load") from error
-    if fault := _fault(fields):
+    if fault := _fault(fields) or _excess(fields):
         words = f"the provider of models {fields.name[:80]!r} {fault}."
         raise PluginError(words, plugin=plugin, phase="load")
     place = f"${{{'|'.join(fields.addresses)}:-{fields.base_url}}}" if fields.addresses else fields.base_url
@@ -200,6 +204,18 @@ def _fault(fields: ProfileFields) -> str:
     # an address with a variable in it could carry any secret of the user away
     if fields.base_url and (parts.scheme not in {"http", "https"} or set("${}") & set(fields.base_url)):
         return f"has the base_url {fields.base_url[:80]!r}, which is no address"
+    return ""
+
+
+def _excess(fields: ProfileFields) -> str:
+    """What a profile says that no request can carry, or no list can show; or nothing."""
+    if len(fields.fallback_models) > _MOST_MODELS:
+        return f"has {len(fields.fallback_models):,} fallback_models; {_MOST_MODELS:,} is the most"
+    for name, value in fields.default_headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+            return (
+                f"has the header {name[:80]!r} in default_headers, whose name or value no request can carry"
+            )
     return ""
 
 
