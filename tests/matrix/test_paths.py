@@ -126,7 +126,11 @@ def test_programs_are_started_for_sessions_by_environments_alone() -> None:
         for module, name in calls()
         if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
     }
-    switched_on = {"plugins/isolation.py", "plugins/keeper.py", "plugins/hook_process.py"}  # by the user, with consent to each
+    switched_on = {
+        "plugins/isolation.py",
+        "plugins/keeper.py",
+        "plugins/hook_process.py",
+    }  # by the user, with consent to each
     assert outside == {"lib/bounded_process.py", "lib/child_processes.py", *switched_on}
     starting = {
         path.relative_to(SOURCE).as_posix()

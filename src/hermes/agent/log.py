@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
-from hermes.types.message import User, (
+from hermes.types.message import (
     Assistant,
     Compaction,
     Message,
     ToolCall,
     ToolResult,
+    User,
     begins_turn,
     speakers,
 )
