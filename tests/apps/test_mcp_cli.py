@@ -1,7 +1,10 @@
 """`hermes mcp`, as a program: servers added, tried, reviewed, changed and removed."""
 
 import json
+import socket
+import struct
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +114,9 @@ def test_a_fault_of_a_configuration_names_its_line(run: Run, environ: dict[str, 
     (home / "config.yaml").write_text("mcp_servers:\n  one: {command: a, url: http://127.0.0.1/}\n")
     done = run("mcp", "list")
     assert done.returncode == 2
-    assert "config.yaml line 1: mcp_servers" in done.stderr
-    assert "a server has either a command or a url" in done.stderr
+    assert (
+        "config.yaml line 1: mcp_servers.one is not as it should be: a server has either a command or a url."
+    ) in done.stderr
 
 
 def test_a_header_that_is_a_secret_is_kept_beside_the_settings(run: Run, environ: dict[str, str]) -> None:
@@ -189,6 +193,28 @@ def test_a_program_of_here_is_found_from_anywhere(
 def test_what_a_program_writes_that_is_no_server_is_told(run: Run) -> None:
     done = run("mcp", "add", "bad", "--", "ls", "-d", "/")
     assert done.stderr == "The MCP server bad cannot be used: Connection closed (it said: /).\n"
+
+
+def reset_the_next(listening: socket.socket) -> None:
+    """Break off each connection as soon as something comes by it."""
+    while True:
+        try:
+            came, _ = listening.accept()
+        except OSError:
+            return
+        came.recv(1)
+        came.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        came.close()
+
+
+def test_a_connection_that_breaks_off_is_told_in_words(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=reset_the_next, args=(listening,), daemon=True)
+        thread.start()
+        done = run("mcp", "add", "bad", f"http://127.0.0.1:{listening.getsockname()[1]}/mcp")
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join()
+    assert done.stderr == ("The MCP server bad cannot be used: the connection broke off (ReadError).\n")
 
 
 def test_the_doctor_says_of_each_server_what_keeps_it_from_working_and_starts_none(

@@ -148,6 +148,44 @@ async def test_a_server_that_binds_nothing_gets_plain_tokens(tmp_path: Path) -> 
     assert ([one for one in issuer.requests if "dpop" in one.headers], file.load().key) == ([], "")
 
 
+class Giving(Issuer):
+    """One that says of its server what `resource` says, and gives one token."""
+
+    def __init__(self, token: str, resource: dict[str, Any]) -> None:
+        super().__init__(binds=False)
+        self.token, self.resource = token, resource
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/.well-known/oauth-protected-resource/mcp":
+            whole = {"resource": SERVER, "authorization_servers": ["http://127.0.0.1:7"]}
+            return httpx2.Response(200, json={**whole, **self.resource})
+        if request.url.path == "/token":
+            return httpx2.Response(200, json={"access_token": self.token, "token_type": "Bearer"})
+        return super()._answer(request)
+
+
+@pytest.mark.parametrize(
+    ("token", "resource", "told"),
+    [
+        (
+            "plain",
+            {"dpop_bound_access_tokens_required": True},
+            "it takes only tokens that are bound to a key (DPoP), and was given one that is not",
+        ),
+        ("tökén", {}, "the token that was given has letters outside ASCII, which no header can hold"),
+    ],
+)
+async def test_a_token_that_cannot_be_used_is_refused_with_a_sentence(
+    tmp_path: Path, token: str, resource: dict[str, Any], told: str
+) -> None:
+    issuer, file = Giving(token, resource), TokenFile(tmp_path / "kept", lambda: NOW)
+    async with issuer.client(signed_in(file)) as client:
+        with pytest.raises(McpError) as refused:
+            await client.post(SERVER)
+    assert (str(refused.value), file.load().tokens) == (told, {})
+    assert [one for one in issuer.sent("/mcp") if "authorization" in one.headers] == []
+
+
 async def test_a_nonce_is_taken_over_and_one_that_never_stays_is_tried_twice(tmp_path: Path) -> None:
     class Refusing(Issuer):
         def _answer(self, request: httpx2.Request) -> httpx2.Response:

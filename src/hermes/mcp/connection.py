@@ -296,4 +296,4 @@ def _words(error: BaseException) -> str:
     said = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, HermesError | MCPError):
         return said or "it gave no reason"
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return f"{type(error).__name__}: {said}" if said else f"the connection broke off ({type(error).__name__})"

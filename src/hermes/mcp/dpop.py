@@ -26,6 +26,8 @@ from cryptography.hazmat.primitives.serialization import (
 from jwt.algorithms import ECAlgorithm
 from msgspec import Struct
 
+from hermes.types.error import McpError
+
 SIGNS: Final = "ES256"
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -63,6 +65,7 @@ class ProofOfKey:
         """Whether the token in use is bound to the key."""
         self._key = ProofKey(kept) if kept else None
         self._nonces: dict[str, str] = {}
+        self._required = False
 
     @property
     def pem(self) -> str:
@@ -84,7 +87,10 @@ class ProofOfKey:
         request.headers["dpop"] = self._key.proof(request, now, token=token, nonce=nonce)
 
     async def read(self, response: httpx2.Response) -> httpx2.Response:
-        """Learn whether proofs are taken, and whether a token is bound; gives the response to go on with."""
+        """Learn whether proofs are taken, and whether a token is bound; gives the response to go on with.
+        McpError for a token that cannot be used: one that is not bound where the server wants that, and one
+        that no header can hold.
+        """
         if (nonce := response.headers.get("dpop-nonce")) is not None:
             self._nonces[_origin(response.request)] = nonce
         if not response.is_success or "json" not in response.headers.get("content-type", ""):
@@ -94,9 +100,16 @@ class ProofOfKey:
         said = _table(await response.aread())
         if SIGNS in (said.get("dpop_signing_alg_values_supported") or ()) and "token_endpoint" in said:
             self._key = self._key or ProofKey.new()
+        self._required = self._required or said.get("dpop_bound_access_tokens_required") is True
         if "access_token" not in said:
             return response
         self.bound = str(said.get("token_type")).lower() == "dpop" and self._key is not None
+        if self._required and not self.bound:
+            raise McpError(
+                "it takes only tokens that are bound to a key (DPoP), and was given one that is not"
+            )
+        if not str(said["access_token"]).isascii():
+            raise McpError("the token that was given has letters outside ASCII, which no header can hold")
         changed = {**said, "token_type": "Bearer"} if self.bound else said
         return httpx2.Response(response.status_code, json=changed, request=response.request)
 
