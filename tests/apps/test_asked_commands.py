@@ -1,6 +1,7 @@
 """Slash commands as questions of `-z`: they run as on the screen, and what they tell is the answer."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,18 @@ def test_a_command_leads_to_another_session(run: Run) -> None:
     assert branched.stdout.startswith("This is a branch. `/resume ")
     rewound = ask(run, model, "-c", "-z", "/retry")
     assert (rewound.stdout, model.requests[1]["messages"][-1]["content"]) == ("Again.\n", "Hi")
+
+
+def test_what_was_summed_up_is_the_answer(run: Run, environ: dict[str, str]) -> None:
+    config = Path(environ["HERMES_HOME"], "config.yaml")
+    config.write_text(config.read_text() + "model:\n  context_window: 40000\n")
+    turns = [say(" ".join(f"w{number}x{word}" for word in range(800))) for number in range(6)]
+    model = ScriptedModel(*turns, *[say("## Goal\n- A house [1-3]\n" * 20, breaks_prefix=True)] * 2)
+    ask(run, model, "-z", "turn")
+    for _ in turns[1:]:
+        ask(run, model, "-c", "-z", "turn")
+    told = ask(run, model, "-c", "-z", "/compress").stdout
+    assert re.fullmatch(r"… \d+ older messages were summed up: \S+ → \S+ tokens\n", told)
 
 
 def test_text_on_stdin_is_never_a_command(run: Run) -> None:

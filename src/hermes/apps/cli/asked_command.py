@@ -15,11 +15,13 @@ from hermes.commands.model_choices import chosen_endpoint
 from hermes.commands.run import is_command, run_command, unasked
 from hermes.lib.visible import visible
 from hermes.present.checkup import CheckResult, checkup_lines
+from hermes.present.lines import compaction_line
 from hermes.present.spans import plain
 from hermes.runtime import Runtime
 from hermes.store.protocol import SessionStore
 from hermes.types.error import Failure, HermesError
 from hermes.types.event import TurnFinished
+from hermes.types.message import Compaction
 from hermes.types.usage import Usage
 
 _WIDTH: Final = 100
@@ -100,12 +102,15 @@ class AskedCommand:
         if why := unasked(text, self.session):
             self.warn(why)
             return
-        inboxes = self.runtime.services.extensions.inboxes
+        inboxes, session = self.runtime.services.extensions.inboxes, self.session
+        before = len(session.log)
         inboxes.append(self.send)
         try:
             await run_command(text, self)
         finally:
             inboxes.remove(self.send)
+        summed_up = [one for one in session.log[before:] if isinstance(one, Compaction)]
+        self._told += [plain(compaction_line(one)) for one in summed_up]
 
     def report(self, found: Sequence[CheckResult]) -> None:
         """Tell what a look at the installation found."""
