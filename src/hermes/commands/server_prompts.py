@@ -41,7 +41,7 @@ def prompt_commands(servers: "McpServers") -> list[SlashCommand]:
         SlashCommand(
             name=tool_name(server, one.name),
             category="Prompts of MCP servers",
-            summary=one.description or "no description",
+            summary=" ".join(one.description.split()) or "no description",
             arguments=one.usage,
         )
         for server in servers.names
