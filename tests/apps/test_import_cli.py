@@ -303,18 +303,6 @@ def test_what_lies_in_the_folder_of_an_agent_in_a_project_is_found(
     assert [name for name in plan if name.startswith("mcp")] == ["mcp: tracker"]
 
 
-def test_what_lies_in_the_folder_of_an_agent_in_a_project_is_found(
-    run: Run, home: Path, tmp_path: Path
-) -> None:
-    project = tmp_path / "project"
-    servers = {"mcpServers": {"tracker": {"command": "tracker"}}}
-    put(project, {".mcp.json": json.dumps(servers)})
-    put(project / ".claude", {"settings.json": json.dumps({"hooks": {"PreToolUse": [GUARD]}})})
-    plan = becomes(run, str(project), "--from", "claude", "--dry-run", "--only", "hooks,mcp")
-    assert plan["hooks: PreToolUse"] == "added, not run before your yes: sh ~/.claude/guard.sh"
-    assert [name for name in plan if name.startswith("mcp")] == ["mcp: tracker"]
-
-
 def test_homes_of_several_agents_are_taken_over_together(
     run: Run, home: Path, original: Path, environ: dict[str, str]
 ) -> None:

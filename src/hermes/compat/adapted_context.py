@@ -21,7 +21,7 @@ from hermes.compat.conversation import as_tables
 from hermes.compat.keywords import taken
 from hermes.config.sections import Settings
 from hermes.lib.aio import in_tool_thread
-from hermes.tools.discovery import error_words
+from hermes.lib.error_words import error_words
 from hermes.tools.registry import tool_error
 from hermes.types.error import ContextOverflow
 from hermes.types.message import Compaction, Message
