@@ -14,7 +14,7 @@ from tests.escapes.test_prewarmed import Ground
 pytestmark = pytest.mark.anyio
 
 SCRIPT = """
-echo evil >> AGENTS.md; echo evil >> sub/CLAUDE.md; echo evil > .claude/settings.json
+echo evil >> AGENTS.md; echo evil >> sub/CLAUDE.md; echo evil > .claude/rules.md
 mv AGENTS.md old; rm -f sub/CLAUDE.md; mv sub other; rm -rf .claude; ln -sf /etc/passwd AGENTS.md
 echo evil > .cursorrules; mkdir -p .github/workflows; echo evil > .github/workflows/ci.yml
 echo more >> notes.md; echo done
@@ -24,7 +24,7 @@ echo more >> notes.md; echo done
 @pytest.fixture
 async def ground(tmp_path: Path, environ: dict[str, str], spawn: Spawn) -> AsyncIterator[Ground]:
     made = Ground(tmp_path, Path(environ["HOME"]), environ, spawn, "workspace")
-    for name in ("AGENTS.md", "sub/CLAUDE.md", ".claude/settings.json", "notes.md"):
+    for name in ("AGENTS.md", "sub/CLAUDE.md", ".claude/rules.md", "notes.md"):
         path = made.work / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("mine\n")
@@ -38,14 +38,14 @@ def rules(ground: Ground) -> dict[str, str]:
     places = (
         "AGENTS.md",
         "sub/CLAUDE.md",
-        ".claude/settings.json",
+        ".claude/rules.md",
         ".cursorrules",
         ".github/workflows/ci.yml",
     )
     return {name: (ground.work / name).read_text() for name in places if (ground.work / name).is_file()}
 
 
-MINE = {"AGENTS.md": "mine\n", "sub/CLAUDE.md": "mine\n", ".claude/settings.json": "mine\n"}
+MINE = {"AGENTS.md": "mine\n", "sub/CLAUDE.md": "mine\n", ".claude/rules.md": "mine\n"}
 
 
 async def test_a_script_that_was_written_before_cannot_change_them_later(ground: Ground) -> None:

@@ -175,7 +175,7 @@ async def test_two_names_that_are_both_instructions_stay_one_file(later: Later) 
 LINKED = {
     "to a file": ("AGENTS.md", "CLAUDE.md", "rm CLAUDE.md; echo evil > CLAUDE.md"),
     "to nothing": ("nowhere", "CLAUDE.md", "rm CLAUDE.md; echo evil > CLAUDE.md; echo evil > nowhere"),
-    "to a folder": ("rules", ".claude", "rm .claude; mkdir .claude; echo evil > .claude/settings.json"),
+    "to a folder": ("rules", ".cursor", "rm .cursor; mkdir .cursor; echo evil > .cursor/mcp.json"),
     "with what is in it": ("hub", ".github", "rm .github; mkdir -p .github/workflows"),
     "deeper": ("../AGENTS.md", "sub/CLAUDE.md", "rm sub/CLAUDE.md; echo evil > sub/CLAUDE.md"),
 }
