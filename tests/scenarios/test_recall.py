@@ -28,7 +28,7 @@ from .test_file_commands import Person
 
 pytestmark = pytest.mark.anyio
 NUMBERS = itertools.count()
-SQLITE = {"memory.provider": "sqlite"}
+SQLITE = {"memory.provider": "sqlite", "memory.recall_timeout": 60}
 
 
 class Heard:
