@@ -62,20 +62,17 @@ class ClaudeJson(Struct, frozen=True, kw_only=True, rename="camel"):
     hook_specific_output: ClaudeDecision | None = None
 
 
-def answer_of_claude(one: ClaudeHook, ran: HookRun) -> ClaudeAnswer:
-    """The answer of a command, as long as it may be. One that cannot be read blocks what the command guards,
-    and is told elsewhere.
+def answer_of_claude(one: ClaudeHook, ran: HookRun, redact: Callable[[str], str] = str) -> ClaudeAnswer:
+    """The answer of a command without known secrets, as long as it may be. One that cannot be read blocks
+    what the command guards, and is told elsewhere.
     """
     try:
-        return _bounded(_answer(one.words, ran))
+        found = _answer(one.words, ran)
     except UnreadableAnswer as error:
         why = UNREAD.format(one.words, error)
-        return _bounded(ClaudeAnswer(blocks=why) if one.guards else ClaudeAnswer(told=why))
-
-
-def cleaned(answer: ClaudeAnswer, redact: Callable[[str], str]) -> ClaudeAnswer:
-    """The same with known secrets taken out of its words."""
-    return replace(answer, **{name: redact(getattr(answer, name)) for name in _LONGEST})
+        found = ClaudeAnswer(blocks=why) if one.guards else ClaudeAnswer(told=why)
+    # first, for what is cut in the middle of a secret is not known to be one
+    return _bounded(replace(found, **{name: redact(getattr(found, name)) for name in _LONGEST}))
 
 
 def decisions_of(answer: dict[str, Any]) -> ClaudeJson:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from hermes.agent.prompt.context_files import repository_top
 from hermes.agent.services import SessionSource
 from hermes.lib.text import clip
-from hermes.plugins.claude_answers import FOR_PERSON, ClaudeAnswer, answer_of_claude, cleaned, together
+from hermes.plugins.claude_answers import FOR_PERSON, ClaudeAnswer, answer_of_claude, together
 from hermes.plugins.claude_calls import ClaudeCall, absolute_from, calls_of, response_of, with_words
 from hermes.plugins.claude_hooks import ClaudeHook
 from hermes.plugins.hook_process import FOR_MODEL
@@ -236,7 +236,7 @@ class ClaudeEvents(Struct, kw_only=True):
                 continue
             named = {"tool_name": call.named(name)} if "tool_input" in told else {}
             ran = await one.program(place.project, self.environ).run({**_base(event, place), **told, **named})
-            answer = cleaned(answer_of_claude(one, ran), place.redacted)
+            answer = answer_of_claude(one, ran, place.redacted)
             place.tell(answer.told)
             found.append((one, answer))
         return found
