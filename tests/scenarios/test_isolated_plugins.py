@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
+from hermes.runtime import Runtime
 from hermes.testing import call, say
 from hermes.types.message import ToolResult
 from tests.scenarios.planted_plugins import Plant, configure, opened, options, plant
@@ -194,6 +195,15 @@ FORGETS = LEAVES.replace("time.sleep(600)", 'os.execve("/bin/sleep", ["sleep", "
 leaving = pytest.mark.parametrize("code", [LEAVES, FORGETS], ids=["marked", "with an empty environment"])
 
 
+async def left_by(runtime: Runtime) -> dict[str, int]:
+    """Have the plugin leave a process behind: its own number, and that of what it left."""
+    leave = runtime.registry.dispatch
+    told: dict[str, int] = json.loads(
+        await anyio.to_thread.run_sync(lambda: leave("leaves", {}, session_id="s"))
+    )
+    return told
+
+
 @leaving
 async def test_what_has_left_the_session_of_a_plugin_ends_with_the_runtime(
     environ: dict[str, str], plant: Plant, code: str
@@ -201,8 +211,7 @@ async def test_what_has_left_the_session_of_a_plugin_ends_with_the_runtime(
     plant("own", code)
     isolate(environ)
     async with opened(environ) as runtime:
-        leave = runtime.registry.dispatch
-        told = json.loads(await anyio.to_thread.run_sync(lambda: leave("leaves", {}, session_id="s")))
+        told = await left_by(runtime)
         assert is_alive(told["left"])
     await gone(told["left"])
 
@@ -214,8 +223,7 @@ async def test_what_has_left_the_session_of_a_plugin_ends_with_its_process(
     plant("own", code)
     isolate(environ)
     async with opened(environ) as runtime:
-        leave = runtime.registry.dispatch
-        told = json.loads(await anyio.to_thread.run_sync(lambda: leave("leaves", {}, session_id="s")))
+        told = await left_by(runtime)
         os.kill(told["pid"], signal.SIGKILL)
         await gone(told["left"])
 
